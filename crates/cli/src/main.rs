@@ -1,0 +1,2 @@
+//! The reference app.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Stable error codes, the classifier over facts, the recovery table and safe text.

@@ -1,0 +1,1 @@
+//! A loopback model provider that breaks on purpose, by script.

@@ -1,0 +1,1 @@
+//! The model vocabulary, and one wire attempt at one model.

@@ -1,0 +1,1 @@
+//! The turn: ask, stream, run tools, commit, and recover within a budget.

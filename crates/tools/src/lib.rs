@@ -1,0 +1,1 @@
+//! The Tool trait, the built-in tools and the guards on them.
