@@ -1,0 +1,237 @@
+//! The one door through which every call goes.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    panic::AssertUnwindSafe,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use futures_util::FutureExt as _;
+use serde_json::Value;
+use turnbuckle_errors::{ErrorCode, Failure, Opaque, Redact};
+
+use crate::{
+    Admission, Aftermath, Answer, ApprovalRequest, Approver, Call, DenyAll, Effect, Guard,
+    MutationGuard, PermissionMode, Tool, ToolContext, ToolError, ToolOutcome, ToolSpec,
+    approve::{PERMISSION_TIMEOUT, Rule},
+};
+
+/// The tools of a session, and the rules under which they run.
+#[derive(Clone)]
+pub struct ToolSet {
+    tools: BTreeMap<String, Arc<dyn Tool>>,
+    order: Vec<String>,
+    mode: PermissionMode,
+    approver: Arc<dyn Approver>,
+    redact: Arc<dyn Redact>,
+}
+
+impl ToolSet {
+    /// No tools, read-only, nobody to ask.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            tools: BTreeMap::new(),
+            order: Vec::new(),
+            mode: PermissionMode::default(),
+            approver: Arc::new(DenyAll),
+            redact: Arc::new(Opaque),
+        }
+    }
+
+    /// Adds a tool; one of the same name is replaced.
+    #[must_use]
+    pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
+        let name = tool.spec().name.clone();
+        if self.tools.insert(name.clone(), tool).is_none() {
+            self.order.push(name);
+        }
+        self
+    }
+
+    /// Sets which calls run without a question.
+    #[must_use]
+    pub fn with_permissions(mut self, mode: PermissionMode, approver: Arc<dyn Approver>) -> Self {
+        self.mode = mode;
+        self.approver = approver;
+        self
+    }
+
+    /// Sets the redactor for what the guards report.
+    #[must_use]
+    pub fn with_redactor(mut self, redact: Arc<dyn Redact>) -> Self {
+        self.redact = redact;
+        self
+    }
+
+    /// What the model is told about the tools, in the order they were added.
+    #[must_use]
+    pub fn specs(&self) -> Vec<ToolSpec> {
+        self.order
+            .iter()
+            .filter_map(|name| self.tools.get(name))
+            .map(|tool| tool.spec().clone())
+            .collect()
+    }
+
+    /// Opens the door for the calls of one prompt, with fresh guards.
+    #[must_use]
+    pub fn begin_prompt(&self) -> PromptTools {
+        let guard: Box<dyn Guard> = Box::new(MutationGuard::new(Arc::clone(&self.redact)));
+        PromptTools { set: self.clone(), guards: Mutex::new(vec![guard]), ended: Mutex::new(None) }
+    }
+
+    fn unknown(&self, name: &str) -> ToolError {
+        let text =
+            format!("there is no tool named `{name}`; the tools are: {}", self.order.join(", "));
+        ToolError::new(ErrorCode::ToolNotFound, text)
+    }
+}
+
+impl Default for ToolSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for ToolSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolSet")
+            .field("tools", &self.order)
+            .field("mode", &self.mode)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The tools of one prompt: the same tools, with guards that count for it alone.
+pub struct PromptTools {
+    set: ToolSet,
+    guards: Mutex<Vec<Box<dyn Guard>>>,
+    ended: Mutex<Option<Failure>>,
+}
+
+impl PromptTools {
+    /// Adds a guard for this prompt.
+    #[must_use]
+    pub fn with_guard(self, guard: Box<dyn Guard>) -> Self {
+        self.guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
+        self
+    }
+
+    /// What a call does to the machine; unknown tools do nothing.
+    #[must_use]
+    pub fn effect(&self, call: &Call) -> Effect {
+        let tool = self.set.tools.get(&call.name);
+        tool.map_or(Effect::Read, |tool| tool.effect(call.input.as_ref().unwrap_or(&Value::Null)))
+    }
+
+    /// Runs one call to its outcome, whatever happens: an unknown tool, broken
+    /// arguments, a denial, a panic of the tool are outcomes too.
+    ///
+    /// Cancel safety: dropping the future drops the tool's.
+    pub async fn call(&self, call: &Call, context: &ToolContext) -> ToolOutcome {
+        let outcome = match self.admit(call, context).await {
+            Err(error) => ToolOutcome { result: Err(error), started: false },
+            Ok((tool, input)) => {
+                let run = AssertUnwindSafe(tool.run(input, context)).catch_unwind().await;
+                let panicked = |_| {
+                    Err(ToolError::new(
+                        ErrorCode::ToolFailed,
+                        format!("the tool `{}` broke down (a fault in it)", call.name),
+                    ))
+                };
+                ToolOutcome { result: run.unwrap_or_else(panicked), started: true }
+            }
+        };
+        self.observe(call, &outcome);
+        outcome
+    }
+
+    /// The failure with which a guard wants to end the prompt after this batch.
+    #[must_use]
+    pub fn ended(&self) -> Option<Failure> {
+        self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn admit(
+        &self,
+        call: &Call,
+        context: &ToolContext,
+    ) -> Result<(&Arc<dyn Tool>, Value), ToolError> {
+        let tool = self.set.tools.get(&call.name).ok_or_else(|| self.set.unknown(&call.name))?;
+        let input = call.input.clone().ok_or_else(|| {
+            let text =
+                "the arguments are not whole JSON; send the call again with a complete JSON object";
+            ToolError::new(ErrorCode::InvalidArgument, text)
+        })?;
+        let effect = tool.effect(&input);
+        self.ask_guards(call, effect)?;
+        match self.set.mode.rule(effect) {
+            Rule::Run => {}
+            Rule::Deny => return Err(denied("this session is read-only")),
+            Rule::Ask => self.ask(call, tool, &input, effect, context).await?,
+        }
+        Ok((tool, input))
+    }
+
+    fn ask_guards(&self, call: &Call, effect: Effect) -> Result<(), ToolError> {
+        let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
+        for guard in guards.iter_mut() {
+            if let Admission::Deny(error) = guard.before(call, effect) {
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    async fn ask(
+        &self,
+        call: &Call,
+        tool: &Arc<dyn Tool>,
+        input: &Value,
+        effect: Effect,
+        context: &ToolContext,
+    ) -> Result<(), ToolError> {
+        let request = ApprovalRequest {
+            call_id: call.id.clone(),
+            tool: call.name.clone(),
+            effect,
+            description: tool.describe(input),
+        };
+        let answer = tokio::time::timeout(PERMISSION_TIMEOUT, self.set.approver.answer(&request));
+        let answer = tokio::select! {
+            biased;
+            () = context.cancel.cancelled() => return Err(denied("the prompt was cancelled")),
+            answer = answer => answer,
+        };
+        match answer {
+            Ok(Answer::Allow) => Ok(()),
+            Ok(Answer::Deny) => Err(denied("the user did not allow it")),
+            Err(_) => Err(ToolError::new(
+                ErrorCode::PermissionTimeout,
+                "not run: nobody answered the permission question within 120 s",
+            )),
+        }
+    }
+
+    fn observe(&self, call: &Call, outcome: &ToolOutcome) {
+        let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
+        for guard in guards.iter_mut() {
+            if let Aftermath::EndPrompt(failure) = guard.after(call, outcome) {
+                let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+                ended.get_or_insert(failure);
+            }
+        }
+    }
+}
+
+impl fmt::Debug for PromptTools {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PromptTools").field("set", &self.set).finish_non_exhaustive()
+    }
+}
+
+fn denied(why: &str) -> ToolError {
+    ToolError::new(ErrorCode::ToolDenied, format!("not run: {why}"))
+}

@@ -1,0 +1,73 @@
+//! What a tool is.
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::{ToolError, ToolOutput};
+
+/// Something a model can do to the machine.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// Its name, its description for the model, and the schema of its input.
+    fn spec(&self) -> &ToolSpec;
+
+    /// What a call with this input does to the machine. Input that the tool
+    /// cannot take counts as the strongest effect the tool has.
+    fn effect(&self, input: &Value) -> Effect;
+
+    /// What the call will do, in one sentence for a person who is asked to
+    /// permit it. It is content: it may quote the input.
+    fn describe(&self, input: &Value) -> String {
+        format!("{} {input}", self.spec().name)
+    }
+
+    /// Runs one call.
+    ///
+    /// Cancel safety: the future may be dropped at any await, and must then stop
+    /// what it started. It should also end soon after `context.cancel` is
+    /// cancelled.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the model should read and repair, with one of the tool codes.
+    async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError>;
+}
+
+/// How a tool introduces itself to a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// The name that the model calls.
+    pub name: String,
+    /// What it does and its limits, for the model.
+    pub description: String,
+    /// The JSON schema of its input.
+    pub input_schema: Value,
+}
+
+/// What a call does to the machine, from weakest to strongest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Effect {
+    /// It only looks.
+    Read,
+    /// It changes files of the workspace.
+    Mutate,
+    /// It runs programs, which may do anything.
+    Execute,
+}
+
+/// What a call may lean on while it runs.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct ToolContext {
+    /// Cancelled when the prompt is.
+    pub cancel: CancellationToken,
+}
+
+impl ToolContext {
+    /// A context that ends with `cancel`.
+    #[must_use]
+    pub const fn new(cancel: CancellationToken) -> Self {
+        Self { cancel }
+    }
+}
