@@ -1,1 +1,8 @@
-//! Redaction and attempt timing.
+//! What people may see of a turn: secrets masked, time accounted for.
+
+mod redact;
+mod timing;
+
+pub use redact::Redactor;
+pub use secrecy::{ExposeSecret, SecretString};
+pub use timing::AttemptTiming;
