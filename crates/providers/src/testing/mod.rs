@@ -1,0 +1,5 @@
+//! Fakes that a test drives by script (feature `test-support`).
+
+mod scripted;
+
+pub use scripted::{ScriptedAttempt, ScriptedProvider};
