@@ -1,0 +1,174 @@
+//! The behaviours that have names, each with what a good client makes of it.
+//!
+//! Scripts, `faults list` and the fault matrix read this one table. The
+//! verdicts are plain words, so that the server knows none of the clients it
+//! tests.
+
+mod table;
+
+use crate::behaviour::Behaviour;
+use table::CATALOGUE;
+pub use table::DEFAULT_RETRY_AFTER;
+
+/// Where an answer breaks unless a step says otherwise; in a shorter answer
+/// the middle is taken.
+pub const DEFAULT_EVENT: usize = 6;
+
+/// A named behaviour.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Entry {
+    /// The name in a script, in snake_case.
+    pub name: &'static str,
+    /// What the server does, in one sentence.
+    pub sentence: &'static str,
+    /// Whether it is one of the twelve every client is tested against first.
+    pub core: bool,
+    /// What a good client with the default policy makes of it.
+    pub expected: Expected,
+    make: fn() -> Behaviour,
+}
+
+impl Entry {
+    /// A fresh value of the behaviour, to be served or composed further.
+    pub fn behaviour(&self) -> Behaviour {
+        (self.make)()
+    }
+}
+
+/// What a good client makes of a behaviour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
+pub struct Expected {
+    /// Whether, and how, trying again may help.
+    pub recovery: Recovery,
+    /// The error code, if the attempt fails.
+    pub code: Option<&'static str>,
+    /// `request` before the response headers, `stream` after them.
+    pub phase: Option<&'static str>,
+    /// The budget a retry is paid from: `setup`, `stream` or `capacity`.
+    pub budget: Option<&'static str>,
+    /// Attempts seen when every attempt meets this behaviour.
+    pub attempts_if_always: u32,
+    /// Attempts seen when the first meets it and the next is whole.
+    pub attempts_if_once: u32,
+}
+
+impl Expected {
+    const NOTHING: Self = Self {
+        recovery: Recovery::None,
+        code: None,
+        phase: None,
+        budget: None,
+        attempts_if_always: 1,
+        attempts_if_once: 1,
+    };
+
+    const fn last(code: &'static str, phase: &'static str) -> Self {
+        Self { recovery: Recovery::Final, code: Some(code), phase: Some(phase), ..Self::NOTHING }
+    }
+
+    const fn again(
+        code: &'static str,
+        phase: &'static str,
+        budget: &'static str,
+        retries: u32,
+    ) -> Self {
+        Self {
+            recovery: Recovery::Recoverable,
+            code: Some(code),
+            phase: Some(phase),
+            budget: Some(budget),
+            attempts_if_always: 1 + retries,
+            attempts_if_once: 2,
+        }
+    }
+
+    const fn setup(code: &'static str) -> Self {
+        Self::again(code, "request", "setup", 1)
+    }
+
+    const fn stream(code: &'static str) -> Self {
+        Self::again(code, "stream", "stream", 1)
+    }
+
+    const fn capacity(code: &'static str) -> Self {
+        Self::again(code, "request", "capacity", 5)
+    }
+}
+
+/// Whether trying again may help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Recovery {
+    /// Nothing is wrong.
+    None,
+    /// The same request may succeed.
+    Recoverable,
+    /// The client must stop at once.
+    Final,
+}
+
+/// All named behaviours, the core twelve first.
+pub fn all() -> &'static [Entry] {
+    CATALOGUE
+}
+
+/// The twelve every client is tested against first.
+pub fn core() -> impl Iterator<Item = &'static Entry> {
+    CATALOGUE.iter().filter(|entry| entry.core)
+}
+
+/// The behaviour of this name.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    CATALOGUE.iter().find(|entry| entry.name == name)
+}
+
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    CATALOGUE.iter().map(|entry| entry.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twelve_are_core_and_names_are_unique() {
+        assert_eq!(core().count(), 12);
+        let mut names: Vec<_> = names().collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all().len());
+    }
+
+    #[test]
+    fn every_named_behaviour_can_be_served() {
+        for entry in all() {
+            assert_eq!(entry.behaviour().check(), Ok(()), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn the_catalogue_reads_as_a_table() {
+        let rows: Vec<String> = all()
+            .iter()
+            .map(|e| {
+                let x = e.expected;
+                format!(
+                    "{:<20} {:<5} {:<11} {:<26} {:<8} {:<8} {} {} | {}",
+                    e.name,
+                    if e.core { "core" } else { "" },
+                    format!("{:?}", x.recovery),
+                    x.code.unwrap_or("-"),
+                    x.phase.unwrap_or("-"),
+                    x.budget.unwrap_or("-"),
+                    x.attempts_if_always,
+                    x.attempts_if_once,
+                    e.behaviour(),
+                )
+            })
+            .collect();
+        insta::assert_snapshot!(rows.join("\n"));
+    }
+}
