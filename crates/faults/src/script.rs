@@ -1,0 +1,167 @@
+//! A script says what happens to each attempt: one step an attempt, the last
+//! one repeats.
+//!
+//! ```
+//! use turnbuckle_faults::Script;
+//!
+//! let script = Script::parse(r#"
+//!     [[step]]
+//!     behaviour = "cut_inside_event"
+//!     text = "The file says hello to the whole wide world."
+//!
+//!     [[step]]
+//!     behaviour = "whole"
+//! "#)?;
+//! assert_eq!(script.steps().len(), 2);
+//! # Ok::<(), turnbuckle_faults::ScriptError>(())
+//! ```
+
+mod error;
+mod parse;
+mod step;
+mod write;
+
+use std::{fmt, fs, path::Path};
+
+pub use error::{At, ScriptError};
+pub use step::Step;
+
+/// What happens to each attempt, checked: every step can be served.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Script {
+    steps: Vec<Step>,
+}
+
+impl Script {
+    /// A script of these steps; the last one repeats.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError::NoSteps`], or what is wrong with a step: a setting
+    /// without effect, an event that does not exist, a composition that
+    /// cannot be served.
+    pub fn new(steps: Vec<Step>) -> Result<Self, ScriptError> {
+        if steps.is_empty() {
+            return Err(ScriptError::NoSteps);
+        }
+        for (index, step) in steps.iter().enumerate() {
+            step.check(index + 1)?;
+        }
+        Ok(Self { steps })
+    }
+
+    /// Reads a script written in TOML.
+    ///
+    /// # Errors
+    ///
+    /// A [`ScriptError`] with the line, what is allowed there and the nearest
+    /// right name.
+    pub fn parse(source: &str) -> Result<Self, ScriptError> {
+        Self::new(parse::steps(source)?)
+    }
+
+    /// Reads a script from a file.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError::Read`] when the file cannot be read as UTF-8, else as
+    /// [`Script::parse`].
+    pub fn from_path(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
+        let path = path.as_ref();
+        let source = fs::read_to_string(path)
+            .map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
+        Self::parse(&source)
+    }
+
+    /// One of the scripts that come with the crate, see [`Script::shipped`].
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError::UnknownScript`] with the names there are.
+    pub fn named(name: &str) -> Result<Self, ScriptError> {
+        let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) else {
+            let known: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
+            return Err(ScriptError::UnknownScript {
+                name: name.to_owned(),
+                nearest: error::nearest(name, &known),
+                known,
+            });
+        };
+        Self::parse(shipped.source)
+    }
+
+    /// The scripts that come with the crate.
+    pub fn shipped() -> &'static [ShippedScript] {
+        SHIPPED
+    }
+
+    /// The steps, in order.
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// The script in TOML; [`Script::parse`] reads it back to an equal one.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError::NotWritable`] when a step holds a behaviour built in
+    /// code, which has no name to write.
+    pub fn to_toml(&self) -> Result<String, ScriptError> {
+        write::script(self)
+    }
+
+    /// The step for an attempt counted from 1, and its number.
+    pub(crate) fn step(&self, attempt: usize) -> Option<(usize, &Step)> {
+        let number = attempt.clamp(1, self.steps.len().max(1));
+        self.steps.get(number - 1).map(|step| (number, step))
+    }
+}
+
+impl fmt::Display for Script {
+    /// One line a step: its number, its behaviour and what that does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, step) in self.steps.iter().enumerate() {
+            let name = step.name().unwrap_or("(built in code)");
+            writeln!(f, "{:>3}  {name:<21} {}", index + 1, step.behaviour())?;
+        }
+        Ok(())
+    }
+}
+
+/// A script that comes with the crate.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ShippedScript {
+    /// Its name, for [`Script::named`].
+    pub name: &'static str,
+    /// What it plays, in one sentence.
+    pub sentence: &'static str,
+    /// Its TOML.
+    pub source: &'static str,
+}
+
+static SHIPPED: &[ShippedScript] = &[
+    ShippedScript {
+        name: "demo",
+        sentence: "Reads and edits a file, is rate-limited once, cut once, then answers.",
+        source: include_str!("../scripts/demo.toml"),
+    },
+    ShippedScript {
+        name: "cut_once",
+        sentence: "Is cut in the middle of its first answer, then answers.",
+        source: include_str!("../scripts/cut_once.toml"),
+    },
+    ShippedScript {
+        name: "rate_limited_twice",
+        sentence: "Is rate-limited twice, then answers.",
+        source: include_str!("../scripts/rate_limited_twice.toml"),
+    },
+    ShippedScript {
+        name: "edit_fails_twice",
+        sentence: "Asks twice for an edit whose old text is not in the file.",
+        source: include_str!("../scripts/edit_fails_twice.toml"),
+    },
+];
+
+#[cfg(test)]
+mod tests;

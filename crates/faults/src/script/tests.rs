@@ -1,0 +1,259 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::{
+    behaviour::{Behaviour, How, Point},
+    catalogue::{self, DEFAULT_EVENT},
+    content::{Finish, ToolCall, Usage},
+};
+
+fn refused(source: &str) -> ScriptError {
+    Script::parse(source).unwrap_err()
+}
+
+/// The message with its causes, as a person would see it.
+fn told(error: &ScriptError) -> String {
+    let mut told = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        told = format!("{told}: {cause}");
+        source = cause.source();
+    }
+    told
+}
+
+const EVERY_KEY: &str = r#"
+[[step]]
+behaviour = "cut_inside_event"
+at_event = 6
+how = "fin"
+text = "The file says …"
+reasoning = "I \"think\"\nso."
+usage = { input = 10, output = 14, cached = 3, reasoning = 2 }
+finish = "length"
+chunk_chars = 1
+headers_delay_ms = 1
+event_delay_ms = 2
+cut_delay_ms = 3
+headers = { x-should-retry = "false", "x.y" = "z" }
+[[step.tool_call]]
+name = "Edit"
+id = "mine"
+arguments = { path = "b", all = true, list = [1, { deep = "é" }], count = 3 }
+[[step.tool_call]]
+name = "Broken"
+arguments = '{"path": '
+[[step.tool_call]]
+name = "Null"
+arguments = '{"a":null}'
+
+[[step]]
+behaviour = "rate_limit"
+retry_after_ms = 1200
+"#;
+
+#[test]
+fn every_key_of_a_step_is_read() {
+    let script = Script::parse(EVERY_KEY).unwrap();
+    let built = Script::new(vec![
+        Step::named("cut_inside_event")
+            .unwrap()
+            .at_event(6)
+            .how(How::Fin)
+            .text("The file says …")
+            .reasoning("I \"think\"\nso.")
+            .usage(Usage { input: 10, output: 14, cached: 3, reasoning: 2 })
+            .finish(Finish::Length)
+            .chunk_chars(1)
+            .headers_delay(Duration::from_millis(1))
+            .event_delay(Duration::from_millis(2))
+            .cut_delay(Duration::from_millis(3))
+            .header("x-should-retry", "false")
+            .header("x.y", "z")
+            .call(
+                ToolCall::new(
+                    "Edit",
+                    &json!({"path": "b", "all": true, "list": [1, {"deep": "é"}], "count": 3}),
+                )
+                .id("mine"),
+            )
+            .call(ToolCall::with_raw_arguments("Broken", "{\"path\": "))
+            .call(ToolCall::with_raw_arguments("Null", "{\"a\":null}")),
+        Step::named("rate_limit").unwrap().retry_after(Duration::from_millis(1200)),
+    ])
+    .unwrap();
+    assert_eq!(script, built);
+    assert_eq!(
+        built.steps()[0].behaviour(),
+        Behaviour::whole()
+            .cut(Point::InsideEvent(6), How::Fin)
+            .after(Duration::from_millis(3))
+            .headers_delay(Duration::from_millis(1))
+            .event_delay(Duration::from_millis(2))
+            .header("x-should-retry", "false")
+            .header("x.y", "z")
+    );
+}
+
+#[test]
+fn a_script_written_back_reads_to_an_equal_one() {
+    let sources = Script::shipped().iter().map(|shipped| shipped.source);
+    for source in sources.chain([EVERY_KEY]) {
+        let script = Script::parse(source).unwrap();
+        let written = script.to_toml().unwrap();
+        assert_eq!(Script::parse(&written).unwrap(), script, "{written}");
+    }
+}
+
+#[test]
+fn a_written_script_reads_as_a_person_would_write_it() {
+    insta::assert_snapshot!(Script::parse(EVERY_KEY).unwrap().to_toml().unwrap());
+}
+
+#[test]
+fn a_behaviour_built_in_code_cannot_be_written_back() {
+    let script = Script::new(vec![Step::with(Behaviour::whole())]).unwrap();
+    assert!(matches!(script.to_toml(), Err(ScriptError::NotWritable { step: 1 })));
+    assert_eq!(script.to_string(), "  1  (built in code)       an answer\n");
+}
+
+#[test]
+fn every_mistake_is_told_with_its_line_and_the_way_out() {
+    let step = "[[step]]\nbehaviour = \"whole\"\n";
+    let cases = [
+        "[[step]]\nbehaviour = \"whole\ntext = 1\n".to_owned(),
+        "steps = 1\n".to_owned(),
+        "[step]\nbehaviour = \"whole\"\n".to_owned(),
+        "step = [1]\n".to_owned(),
+        "[[step]]\nbehavior = \"whole\"\n".to_owned(),
+        "[[step]]\ntext = \"x\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"cut_inside_evnt\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"zzz\"\n".to_owned(),
+        "[[step]]\nbehaviour = 7\n".to_owned(),
+        format!("{step}event_delay_ms = -1\n"),
+        format!("{step}event_delay_ms = 1.5\n"),
+        format!("{step}chunk_chars = 0\n"),
+        format!("{step}retry_after_ms = 99999999999999999999\n"),
+        format!("{step}text = 3\n"),
+        format!("{step}finish = \"lenght\"\n"),
+        format!("{step}usage = {{ inputs = 3 }}\n"),
+        format!("{step}usage = {{ input = -3 }}\n"),
+        format!("{step}usage = 3\n"),
+        format!("{step}headers = {{ a = 3 }}\n"),
+        format!("{step}headers = {{ \"a b\" = \"c\" }}\n"),
+        format!("{step}[[step.tool_call]]\nargs = {{}}\n"),
+        format!("{step}[[step.tool_call]]\nid = \"x\"\n"),
+        format!("{step}[[step.tool_call]]\nname = \"x\"\narguments = 3\n"),
+        format!("{step}at_event = 3\n"),
+        format!("{step}how = \"fin\"\n"),
+        format!("{step}cut_delay_ms = 3\n"),
+        format!("{step}retry_after_ms = 3\n"),
+        "[[step]]\nbehaviour = \"quota\"\ntext = \"x\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"cut_inside_event\"\nhow = \"finn\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"cut_inside_event\"\nat_event = 99\n".to_owned(),
+        "[[step]]\nbehaviour = \"cut_before_status\"\nhow = \"clean_end\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"cut_inside_character\"\ntext = \"plain\"\n".to_owned(),
+        String::new(),
+    ];
+    let told: Vec<String> = cases
+        .iter()
+        .map(|source| {
+            let error = refused(source);
+            assert!(error.line().is_some() || matches!(error, ScriptError::NoSteps), "{error:?}");
+            format!("{source}--> {}\n", told(&error))
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn the_line_of_a_mistake_is_that_of_its_key() {
+    let source = "# a comment\n\n[[step]]\nbehaviour = \"whole\"\n\n[[step]]\nbehaviour = \"whole\"\nevnet_delay_ms = 3\n";
+    let error = refused(source);
+    let ScriptError::UnknownKey { line, key, nearest, .. } = &error else { panic!("{error:?}") };
+    assert_eq!((*line, key.as_str(), *nearest), (8, "evnet_delay_ms", Some("event_delay_ms")));
+}
+
+#[test]
+fn an_unknown_name_in_code_is_told_without_a_line() {
+    let error = Step::named("whale").unwrap_err();
+    assert_eq!(error.line(), None);
+    assert!(error.to_string().contains("did you mean `whole`?"), "{error}");
+    let error = Script::named("dem").unwrap_err();
+    assert!(error.to_string().contains("did you mean `demo`?"), "{error}");
+}
+
+#[test]
+fn a_script_is_read_from_a_file_and_a_missing_file_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.toml");
+    fs::write(&path, "[[step]]\nbehaviour = \"stall\"\n").unwrap();
+    assert_eq!(Script::from_path(&path).unwrap().steps()[0].name(), Some("stall"));
+    let error = Script::from_path(folder.path().join("two.toml")).unwrap_err();
+    assert!(matches!(&error, ScriptError::Read { .. }) && error.to_string().contains("two.toml"));
+}
+
+#[test]
+fn a_named_fault_in_a_short_answer_moves_to_its_middle() {
+    let event = |step: Step| match step.behaviour().cut.unwrap().point {
+        Point::InsideEvent(number) => number,
+        other => panic!("{other}"),
+    };
+    let cut = || Step::named("cut_inside_event").unwrap();
+    assert_eq!(event(cut()), DEFAULT_EVENT);
+    assert_eq!(event(cut().text("hey")), 2);
+    assert_eq!(event(cut().text("")), 1);
+    assert_eq!(event(cut().at_event(3)), 3);
+}
+
+#[test]
+fn the_last_step_repeats() {
+    let script = Script::named("cut_once").unwrap();
+    let names: Vec<_> = (1..=4).map(|n| script.step(n).unwrap().1.name().unwrap()).collect();
+    assert_eq!(names, ["cut_inside_event", "whole", "whole", "whole"]);
+}
+
+#[test]
+fn every_behaviour_of_the_catalogue_can_be_a_step() {
+    for entry in catalogue::all() {
+        Script::new(vec![Step::from_entry(entry)]).unwrap();
+    }
+}
+
+#[test]
+fn the_shipped_scripts_play_what_their_table_says() {
+    let played: Vec<String> = Script::shipped()
+        .iter()
+        .map(|shipped| {
+            format!(
+                "{}: {}\n{}",
+                shipped.name,
+                shipped.sentence,
+                Script::named(shipped.name).unwrap()
+            )
+        })
+        .collect();
+    insta::assert_snapshot!(played.join("\n"));
+}
+
+#[test]
+fn the_script_in_the_readme_is_accepted() {
+    let readme = include_str!("../../README.md");
+    let (_, from) = readme.split_once("```toml\n").unwrap();
+    let (script, _) = from.split_once("```").unwrap();
+    assert_eq!(Script::parse(script).unwrap().steps().len(), 4);
+}
+
+#[test]
+fn every_key_that_is_allowed_is_explained_in_the_readme() {
+    let error = refused("[[step]]\nnonsense = 1\n");
+    let ScriptError::UnknownKey { allowed, .. } = error else { panic!("{error:?}") };
+    let readme = include_str!("../../README.md");
+    for key in allowed {
+        let explained =
+            readme.contains(&format!("`{key}`")) || readme.contains(&format!("`[[step.{key}]]`"));
+        assert!(explained, "{key}");
+    }
+}
