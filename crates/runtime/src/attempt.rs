@@ -1,0 +1,217 @@
+//! One attempt: one request, and its stream to the end.
+
+use turnbuckle_errors::{ErrorCode, Failure, Phase, Usage};
+use turnbuckle_providers::{
+    AssistantMessage, AttemptContext, ChatRequest, CompletedMessage, EventStream, FinishReason,
+    Message, PartialMessage, StreamEvent, ToolDefinition,
+};
+
+use crate::{
+    DeltaKind, EventKind,
+    builder::Parts,
+    turn::{Turn, aborted},
+};
+
+/// What a model that ended in silence is told, once, as a trailing user message.
+/// It is sent and never stored.
+const NUDGE: &str = "Your last reply was empty. Please answer with text, or call a tool.";
+
+/// How one attempt asks.
+pub(crate) struct Ask {
+    /// Which attempt of the step it is, from 1.
+    pub(crate) attempt: u32,
+    /// Whether the request ends with a nudge.
+    pub(crate) nudge: bool,
+    /// Whether a pooled connection may not be used.
+    pub(crate) fresh_connection: bool,
+}
+
+impl Ask {
+    pub(crate) const fn first() -> Self {
+        Self { attempt: 1, nudge: false, fresh_connection: false }
+    }
+}
+
+/// What the host has been shown of the step's message, over all attempts.
+pub(crate) struct Shown {
+    id: String,
+    /// The attempt whose part the host sees.
+    attempt: Option<u32>,
+    partial: PartialMessage,
+    /// What made that part void; told when the next one begins.
+    void: Option<Failure>,
+}
+
+impl Shown {
+    pub(crate) fn new(id: String) -> Self {
+        Self { id, attempt: None, partial: PartialMessage::default(), void: None }
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub(crate) fn into_id(self) -> String {
+        self.id
+    }
+
+    /// The part that the host sees is void, if it sees one.
+    pub(crate) fn void(&mut self, failure: Failure) {
+        if self.attempt.is_some() && self.void.is_none() {
+            self.void = Some(failure);
+        }
+    }
+
+    /// What the host has seen last, if it has seen the message begin.
+    pub(crate) fn partial(&self) -> Option<(AssistantMessage, Usage)> {
+        self.attempt?;
+        let PartialMessage { text, reasoning, tool_calls, usage, .. } = self.partial.clone();
+        Some((AssistantMessage { text, reasoning, tool_calls }, usage))
+    }
+
+    /// The event that opens the part of `attempt`, unless it is open already.
+    fn open(&mut self, attempt: u32) -> Option<EventKind> {
+        let message_id = self.id.clone();
+        match (self.attempt.replace(attempt), self.void.take()) {
+            (None, _) => Some(EventKind::MessageStart { message_id, attempt }),
+            (Some(_), Some(failure)) => {
+                self.partial = PartialMessage::default();
+                Some(EventKind::MessageRestart { message_id, attempt, failure })
+            }
+            (Some(_), None) => None,
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Makes one attempt. Whatever it had received is dropped if it fails, but
+    /// for what the host was shown.
+    pub(crate) async fn attempt(
+        &mut self,
+        ask: &Ask,
+        shown: &mut Shown,
+    ) -> Result<CompletedMessage, Failure> {
+        if self.cancel.is_cancelled() {
+            return Err(aborted());
+        }
+        let parts = self.parts();
+        let request = self.request(&parts, ask.nudge);
+        self.account.attempts += 1;
+        let context = AttemptContext::new(self.cancel.clone(), ask.fresh_connection);
+        let opened = tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => Err(aborted()),
+            opened = parts.provider.open(&request, context) => opened,
+        };
+        let mut stream = match opened {
+            Ok(stream) => stream,
+            Err(failure) => {
+                self.charge_refused(&failure);
+                return Err(failure);
+            }
+        };
+        let ended = self.read(ask.attempt, &mut stream, shown).await;
+        let timing = stream.timing();
+        self.account.timing.provider_wait += timing.provider_wait();
+        self.account.timing.stream += timing.stream();
+        match ended {
+            Ok(completed) => {
+                self.account.usage.add(completed.usage());
+                accept(completed)
+            }
+            Err(failure) => {
+                let partial = stream.partial();
+                self.account.usage.add(&partial.usage);
+                if shown.attempt == Some(ask.attempt) {
+                    shown.partial = partial;
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// Reads the stream to its end and shows what comes.
+    async fn read(
+        &mut self,
+        attempt: u32,
+        stream: &mut EventStream,
+        shown: &mut Shown,
+    ) -> Result<CompletedMessage, Failure> {
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => return Err(aborted().with_phase(Phase::Stream)),
+                event = stream.next() => event,
+            };
+            let event = match event {
+                Some(event) => event?,
+                // The contract of a stream rules this out; it is no success.
+                None => {
+                    return Err(Failure::new(
+                        ErrorCode::Internal,
+                        "the stream ended without an end",
+                    ));
+                }
+            };
+            if let Some(opening) = shown.open(attempt) {
+                self.emit(opening).await;
+            }
+            let (kind, delta) = match event {
+                StreamEvent::Text(delta) => (DeltaKind::Text, delta),
+                StreamEvent::Reasoning(delta) => (DeltaKind::Reasoning, delta),
+                StreamEvent::ToolCall(piece) => (DeltaKind::ToolCall, piece.arguments),
+                StreamEvent::Finished(completed) => return Ok(*completed),
+                _ => continue,
+            };
+            self.emit(EventKind::MessageUpdate { message_id: shown.id.clone(), kind, delta }).await;
+        }
+    }
+
+    fn request(&self, parts: &Parts, nudge: bool) -> ChatRequest {
+        let mut request = ChatRequest::new(parts.model.clone());
+        request.system.clone_from(&parts.system);
+        request.max_output_tokens = parts.max_output_tokens;
+        request.session_id = Some(self.session.id.clone());
+        request.messages = self.session.transcript.messages().to_vec();
+        if nudge {
+            request.messages.push(Message::User(NUDGE.to_owned()));
+        }
+        request.tools = parts
+            .tools
+            .specs()
+            .into_iter()
+            .map(|spec| ToolDefinition {
+                name: spec.name,
+                description: spec.description,
+                input_schema: spec.input_schema,
+            })
+            .collect();
+        request
+    }
+
+    /// An attempt that never got a stream has only waited.
+    fn charge_refused(&mut self, failure: &Failure) {
+        let waited = failure.details().provider_wait_ms.unwrap_or(0);
+        self.account.timing.provider_wait += std::time::Duration::from_millis(waited);
+    }
+}
+
+/// A whole message may still be none that can be used.
+fn accept(completed: CompletedMessage) -> Result<CompletedMessage, Failure> {
+    let message = completed.message();
+    let silent = message.text.trim().is_empty() && message.tool_calls.is_empty();
+    let failure = match completed.finish() {
+        FinishReason::ContentFilter => {
+            Failure::new(ErrorCode::ContentFiltered, "a safety filter cut the answer")
+        }
+        // Cut by the limit before its first word: not silence, the host must see it.
+        FinishReason::Length => return Ok(completed),
+        _ if silent => Failure::new(
+            ErrorCode::EmptyModelResponse,
+            "the model ended without text and without a tool call",
+        ),
+        _ => return Ok(completed),
+    };
+    let usage = *completed.usage();
+    Err(failure.with_phase(Phase::Stream).with_details(|details| details.usage = Some(usage)))
+}

@@ -1,0 +1,186 @@
+//! The only place where a runtime is wired together.
+
+use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
+
+use turnbuckle_errors::{Opaque, Redact};
+use turnbuckle_providers::Provider;
+use turnbuckle_tools::ToolSet;
+
+use crate::{
+    RecoveryPolicy, Session, SessionStore, StoreError, SystemWorld, TurnObserver, World,
+    session::JsonlStore,
+};
+
+/// The most steps of one prompt, unless the host says otherwise. Long tasks take
+/// dozens; a hundred is a loop.
+const MAX_STEPS: u32 = 100;
+
+/// A configured runtime. Cheap to clone; sessions share it.
+#[derive(Clone)]
+pub struct Runtime {
+    pub(crate) parts: Arc<Parts>,
+}
+
+/// What a runtime is made of.
+pub(crate) struct Parts {
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) model: String,
+    pub(crate) system: Option<String>,
+    pub(crate) tools: ToolSet,
+    pub(crate) policy: RecoveryPolicy,
+    pub(crate) redact: Arc<dyn Redact>,
+    pub(crate) observer: Arc<dyn TurnObserver>,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) max_steps: u32,
+    pub(crate) max_output_tokens: Option<u32>,
+    wait_divisor: NonZeroU32,
+}
+
+impl Parts {
+    /// How long a wait really takes.
+    pub(crate) fn paced(&self, wait: Duration) -> Duration {
+        wait / self.wait_divisor.get()
+    }
+}
+
+impl Runtime {
+    /// Begins to configure a runtime that asks `model` of `provider`.
+    #[must_use]
+    pub fn builder(provider: Arc<dyn Provider>, model: impl Into<String>) -> Builder {
+        Builder {
+            parts: Parts {
+                provider,
+                model: model.into(),
+                system: None,
+                tools: ToolSet::new(),
+                policy: RecoveryPolicy::default(),
+                redact: Arc::new(Opaque),
+                observer: Arc::new(Unwatched),
+                world: Arc::new(SystemWorld),
+                max_steps: MAX_STEPS,
+                max_output_tokens: None,
+                wait_divisor: NonZeroU32::MIN,
+            },
+        }
+    }
+
+    /// Begins a session with an id of its own.
+    #[must_use]
+    pub fn session(&self, store: impl SessionStore + 'static) -> Session {
+        Session::begin(self.clone(), self.parts.world.new_id(), Box::new(store))
+    }
+
+    /// Begins a session whose journal is a file in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if the file cannot be made.
+    pub fn session_in(&self, folder: &std::path::Path) -> Result<Session, StoreError> {
+        let id = self.parts.world.new_id();
+        let store = JsonlStore::create(folder, &id)?;
+        Ok(Session::begin(self.clone(), id, Box::new(store)))
+    }
+
+    /// Goes on with the session `id`, whose journal is a file in `folder`.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if there is none, another process holds it, or it is no
+    /// journal.
+    pub fn resume(&self, folder: &std::path::Path, id: &str) -> Result<Session, StoreError> {
+        let (store, records) = JsonlStore::open(folder, id)?;
+        Ok(Session::resumed(self.clone(), id.to_owned(), Box::new(store), &records))
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("provider", &self.parts.provider.id())
+            .field("model", &self.parts.model)
+            .field("tools", &self.parts.tools)
+            .field("policy", &self.parts.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Configures a [`Runtime`].
+#[must_use]
+pub struct Builder {
+    parts: Parts,
+}
+
+impl Builder {
+    /// The system prompt.
+    pub fn system(mut self, system: impl Into<String>) -> Self {
+        self.parts.system = Some(system.into());
+        self
+    }
+
+    /// The tools. Without them the model can only talk.
+    pub fn tools(mut self, tools: ToolSet) -> Self {
+        self.parts.tools = tools;
+        self
+    }
+
+    /// How failed attempts are repeated.
+    pub fn policy(mut self, policy: RecoveryPolicy) -> Self {
+        self.parts.policy = policy;
+        self
+    }
+
+    /// Masks secrets in what tools report. Without one, outside text is withheld.
+    pub fn redactor(mut self, redact: Arc<dyn Redact>) -> Self {
+        self.parts.redact = redact;
+        self
+    }
+
+    /// Watches every prompt.
+    pub fn observer(mut self, observer: Arc<dyn TurnObserver>) -> Self {
+        self.parts.observer = observer;
+        self
+    }
+
+    /// Where the date, fresh ids and chance come from.
+    pub fn world(mut self, world: Arc<dyn World>) -> Self {
+        self.parts.world = world;
+        self
+    }
+
+    /// The most steps of one prompt; then it ends with `TURN_LIMIT_REACHED`.
+    /// By default 100.
+    pub const fn max_steps(mut self, steps: u32) -> Self {
+        self.parts.max_steps = steps;
+        self
+    }
+
+    /// The most tokens of one answer. By default the provider's own limit.
+    pub const fn max_output_tokens(mut self, tokens: u32) -> Self {
+        self.parts.max_output_tokens = Some(tokens);
+        self
+    }
+
+    /// Divides every wait between attempts. Events still tell the wait of the
+    /// policy. For tests against real sockets, which cannot pause time.
+    pub const fn wait_divisor(mut self, divisor: NonZeroU32) -> Self {
+        self.parts.wait_divisor = divisor;
+        self
+    }
+
+    /// The runtime.
+    #[must_use]
+    pub fn build(self) -> Runtime {
+        Runtime { parts: Arc::new(self.parts) }
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("model", &self.parts.model).finish_non_exhaustive()
+    }
+}
+
+/// The observer of a host that has none.
+struct Unwatched;
+
+impl TurnObserver for Unwatched {}

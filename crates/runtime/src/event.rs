@@ -1,0 +1,177 @@
+//! What a host sees of a running prompt.
+//!
+//! Serialised, an [`Event`] is one line of the app's NDJSON: `type` in
+//! snake_case, fields in camelCase.
+
+use serde::Serialize;
+use turnbuckle_errors::{Failure, Phase, Usage};
+use turnbuckle_providers::{Arguments, AssistantMessage, FinishReason};
+
+use crate::{outcome::Outcome, recovery::Budget};
+
+/// One event, with where and when it happened.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Event {
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+    /// The session it belongs to.
+    pub session_id: String,
+    /// The step of the prompt, from 1; 0 before the first.
+    pub turn: u32,
+    /// Its place in this run, gapless from 1.
+    pub seq: u64,
+    /// When, in RFC 3339.
+    pub ts: String,
+}
+
+/// What happened. Content events carry content exactly; failures are safe text.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
+#[non_exhaustive]
+pub enum EventKind {
+    /// The prompt began.
+    AgentStart,
+    /// A step began.
+    TurnStart,
+    /// The first stream event of the step came.
+    MessageStart {
+        /// The message; it keeps this id over all attempts.
+        message_id: String,
+        /// Which attempt of the step streams, from 1.
+        attempt: u32,
+    },
+    /// More of the message.
+    MessageUpdate {
+        /// The message.
+        message_id: String,
+        /// What kind of delta it is.
+        kind: DeltaKind,
+        /// The delta.
+        delta: String,
+    },
+    /// What was shown of the message is void; it is told anew from here.
+    MessageRestart {
+        /// The message.
+        message_id: String,
+        /// Which attempt of the step streams now.
+        attempt: u32,
+        /// What ended the attempt whose part is void.
+        failure: Failure,
+    },
+    /// An attempt failed, and another one follows after a wait.
+    RetryScheduled {
+        /// One id for all the retries of a step.
+        retry_id: String,
+        /// The attempt that failed, from 1.
+        attempt: u32,
+        /// The budget that pays.
+        budget: Budget,
+        /// The wait in milliseconds.
+        delay_ms: u64,
+        /// Where the attempt stood.
+        phase: Phase,
+        /// What ended it.
+        failure: Failure,
+    },
+    /// The wait is over; the request goes out now.
+    RetryStarted {
+        /// The id of the retries of this step.
+        retry_id: String,
+    },
+    /// The message is at its end, whole or failed.
+    MessageEnd {
+        /// The message.
+        message_id: String,
+        /// What it says; of a failed one, what was last shown.
+        message: AssistantMessage,
+        /// Why it ended.
+        finish: MessageFinish,
+        /// What it cost, where known.
+        usage: Usage,
+        /// What ended it, if it failed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+    },
+    /// A tool begins.
+    ToolExecutionStart {
+        /// The call.
+        tool_call_id: String,
+        /// The tool.
+        name: String,
+        /// Its arguments, or `null` if they are not whole.
+        arguments: Arguments,
+    },
+    /// A tool ended. Every start has one end.
+    ToolExecutionEnd {
+        /// The call.
+        tool_call_id: String,
+        /// Whether it did what was asked.
+        ok: bool,
+        /// Why not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+        /// What it changed, as a diff for people.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        diff: Option<String>,
+    },
+    /// A step ended.
+    TurnEnd,
+    /// The prompt failed. At most one, just before the end.
+    Error {
+        /// With this.
+        failure: Failure,
+    },
+    /// The prompt ended. Exactly one, always the last.
+    AgentEnd {
+        /// How.
+        outcome: Outcome,
+        /// What ended it, unless it completed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
+    },
+}
+
+/// What kind of delta a `message_update` carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum DeltaKind {
+    /// Visible text.
+    Text,
+    /// Reasoning.
+    Reasoning,
+    /// The arguments of a tool call, as text.
+    ToolCall,
+}
+
+/// Why a message ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum MessageFinish {
+    /// The model was done.
+    Stop,
+    /// The output limit was reached.
+    Length,
+    /// The model wants tools to be run.
+    ToolCalls,
+    /// A safety filter cut it.
+    ContentFilter,
+    /// It failed.
+    Error,
+    /// The prompt was cancelled.
+    Aborted,
+}
+
+impl From<FinishReason> for MessageFinish {
+    fn from(reason: FinishReason) -> Self {
+        match reason {
+            FinishReason::Length => Self::Length,
+            FinishReason::ToolCalls => Self::ToolCalls,
+            FinishReason::ContentFilter => Self::ContentFilter,
+            _ => Self::Stop,
+        }
+    }
+}

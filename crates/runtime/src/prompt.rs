@@ -1,0 +1,147 @@
+//! What a host holds: a session, and a running prompt of it.
+
+use std::{
+    fmt,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    Event, PromptOutcome, Record, Runtime, SessionStore, Transcript, session,
+    turn::{Run, Turn},
+};
+
+/// Events that may wait for the host before the turn does.
+const EVENT_ROOM: usize = 64;
+
+/// One conversation: its history and its journal.
+pub struct Session {
+    pub(crate) runtime: Runtime,
+    pub(crate) id: String,
+    pub(crate) transcript: Transcript,
+    pub(crate) store: Box<dyn SessionStore>,
+    /// Whether the journal has its first record.
+    pub(crate) begun: bool,
+    /// Whether the journal failed, so that nothing may follow.
+    pub(crate) closed: bool,
+}
+
+impl Session {
+    pub(crate) fn begin(runtime: Runtime, id: String, store: Box<dyn SessionStore>) -> Self {
+        Self { runtime, id, transcript: Transcript::new(), store, begun: false, closed: false }
+    }
+
+    pub(crate) fn resumed(
+        runtime: Runtime,
+        id: String,
+        store: Box<dyn SessionStore>,
+        records: &[Record],
+    ) -> Self {
+        let transcript = session::rebuild(records);
+        Self { runtime, id, transcript, store, begun: true, closed: false }
+    }
+
+    /// The session's id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The history so far.
+    #[must_use]
+    pub const fn transcript(&self) -> &Transcript {
+        &self.transcript
+    }
+
+    /// Runs one prompt. Nothing happens before the [`Prompt`] is read.
+    ///
+    /// A session runs one prompt at a time, which the borrow enforces.
+    pub fn prompt(&mut self, text: impl Into<String>) -> Prompt<'_> {
+        self.prompt_until(text, CancellationToken::new())
+    }
+
+    /// Runs one prompt that ends when `cancel` is cancelled.
+    pub fn prompt_until(
+        &mut self,
+        text: impl Into<String>,
+        cancel: CancellationToken,
+    ) -> Prompt<'_> {
+        let (host, events) = mpsc::channel(EVENT_ROOM);
+        let turn = Turn::new(self, host, cancel.clone());
+        Prompt { run: Some(turn.run(text.into())), events, outcome: None, cancel }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A running prompt. Reading its events drives it; dropping it stops it: the
+/// connection closes, children are ended, no request follows.
+#[must_use = "a prompt runs only while its events or its outcome are awaited"]
+pub struct Prompt<'s> {
+    run: Option<Run<'s>>,
+    events: mpsc::Receiver<Event>,
+    outcome: Option<PromptOutcome>,
+    cancel: CancellationToken,
+}
+
+impl Prompt<'_> {
+    /// The next event; `None` after the last, which is always `agent_end`.
+    ///
+    /// Cancel safety: no event is lost when the future is dropped.
+    pub async fn next(&mut self) -> Option<Event> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// Runs the prompt to its end and says how it ended; events are dropped.
+    pub async fn outcome(mut self) -> PromptOutcome {
+        loop {
+            if self.next().await.is_none()
+                && let Some(outcome) = self.outcome.take()
+            {
+                return outcome;
+            }
+        }
+    }
+
+    /// How the prompt ended, once its events are at their end.
+    #[must_use]
+    pub const fn ended(&self) -> Option<&PromptOutcome> {
+        self.outcome.as_ref()
+    }
+
+    /// Cancels the prompt. Read on: `agent_end` follows when everything stopped.
+    pub fn abort(&self) {
+        self.cancel.cancel();
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+            return Poll::Ready(Some(event));
+        }
+        if let Some(run) = &mut self.run
+            && let Poll::Ready(outcome) = Pin::new(run).poll(cx)
+        {
+            self.run = None;
+            self.outcome = Some(outcome);
+        }
+        match self.events.poll_recv(cx) {
+            Poll::Ready(event) => Poll::Ready(event),
+            Poll::Pending if self.run.is_none() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl fmt::Debug for Prompt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prompt").field("ended", &self.outcome.is_some()).finish_non_exhaustive()
+    }
+}

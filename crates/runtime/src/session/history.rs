@@ -1,0 +1,141 @@
+//! From a journal back to the history that the next request is made of.
+
+use std::collections::VecDeque;
+
+use turnbuckle_providers::{AssistantMessage, ToolResult};
+
+use super::Record;
+use crate::Transcript;
+
+/// Rebuilds the history. Calls that have no result get one that says so: they
+/// may have had an effect, and are never run again.
+pub(crate) fn rebuild(records: &[Record]) -> Transcript {
+    let mut transcript = Transcript::new();
+    let mut open: Option<Open> = None;
+    for record in records {
+        match record {
+            Record::User { text } => {
+                close(&mut transcript, open.take());
+                transcript.commit_user(text.clone());
+            }
+            Record::Assistant { message, .. } => {
+                close(&mut transcript, open.take());
+                open = Some(Open {
+                    message: message.clone(),
+                    started: Vec::new(),
+                    results: VecDeque::new(),
+                });
+            }
+            Record::ToolStart { call_id, .. } => {
+                if let Some(open) = &mut open {
+                    open.started.push(call_id.clone());
+                }
+            }
+            Record::ToolResult { call_id, name, ok, text } => {
+                if let Some(open) = &mut open {
+                    let result = ToolResult {
+                        call_id: call_id.clone(),
+                        name: name.clone(),
+                        text: text.clone(),
+                        ok: *ok,
+                    };
+                    open.results.push_back(result);
+                }
+            }
+            _ => {}
+        }
+    }
+    close(&mut transcript, open);
+    transcript
+}
+
+/// A message whose results are still being read.
+struct Open {
+    message: AssistantMessage,
+    started: Vec<String>,
+    results: VecDeque<ToolResult>,
+}
+
+fn close(transcript: &mut Transcript, open: Option<Open>) {
+    let Some(mut open) = open else { return };
+    let mut results = Vec::new();
+    for call in &open.message.tool_calls {
+        let at = open.results.iter().position(|result| result.call_id == call.id);
+        let found = at.and_then(|at| open.results.remove(at));
+        results.push(found.unwrap_or_else(|| {
+            let text = if open.started.contains(&call.id) {
+                "interrupted: the call had begun and its outcome is unknown; it was not run again"
+            } else {
+                "interrupted: the call was not run"
+            };
+            ToolResult {
+                call_id: call.id.clone(),
+                name: call.name.clone(),
+                text: text.into(),
+                ok: false,
+            }
+        }));
+    }
+    // One result was made for each call, in order, so they pair.
+    let _ = transcript.append(open.message, results);
+}
+
+#[cfg(test)]
+mod tests {
+    use turnbuckle_providers::{Arguments, FinishReason, Message, ToolCall, Usage};
+
+    use super::*;
+
+    fn asking(ids: &[&str]) -> Record {
+        let call = |id: &&str| ToolCall {
+            id: (*id).into(),
+            name: "f".into(),
+            arguments: Arguments::parse(String::new()),
+        };
+        Record::Assistant {
+            message_id: "m".into(),
+            message: AssistantMessage {
+                tool_calls: ids.iter().map(call).collect(),
+                ..AssistantMessage::default()
+            },
+            finish: FinishReason::ToolCalls,
+            usage: Usage::default(),
+        }
+    }
+
+    fn texts(records: &[Record]) -> Vec<String> {
+        rebuild(records)
+            .messages()
+            .iter()
+            .filter_map(|message| match message {
+                Message::Tool(result) => {
+                    Some(format!("{} {} {}", result.call_id, result.ok, result.text))
+                }
+                _ => None,
+            })
+            .collect()
+    }
+
+    #[test]
+    fn results_go_back_in_call_order_and_the_interrupted_ones_are_told() {
+        let records = [
+            Record::User { text: "go".into() },
+            asking(&["a", "b", "c"]),
+            Record::ToolStart { call_id: "b".into(), name: "f".into() },
+            Record::ToolResult {
+                call_id: "c".into(),
+                name: "f".into(),
+                ok: true,
+                text: "third".into(),
+            },
+        ];
+        assert_eq!(
+            texts(&records),
+            [
+                "a false interrupted: the call was not run",
+                "b false interrupted: the call had begun and its outcome is unknown; it was not run again",
+                "c true third",
+            ]
+        );
+    }
+}

@@ -1,0 +1,131 @@
+use std::{sync::Arc, time::Duration};
+
+use tokio_util::sync::CancellationToken;
+use turnbuckle_errors::ErrorCode;
+use turnbuckle_providers::testing::{ScriptedAttempt, ScriptedProvider};
+use turnbuckle_runtime::{Event, MemoryStore, Outcome, PromptOutcome, Runtime};
+
+use crate::scene::{Still, check_promises, cut, kind, refused};
+
+/// Plays a script and cancels after `wait` of virtual time.
+async fn cancelled_after(
+    wait: Duration,
+    script: impl IntoIterator<Item = ScriptedAttempt>,
+) -> (Vec<Event>, PromptOutcome, usize) {
+    let provider = ScriptedProvider::new(script);
+    let runtime =
+        Runtime::builder(Arc::new(provider.clone()), "m").world(Arc::new(Still::default())).build();
+    let mut session = runtime.session(MemoryStore::new());
+    let cancel = CancellationToken::new();
+    let mut prompt = session.prompt_until("go", cancel.clone());
+    let mut events = Vec::new();
+    let timer = tokio::time::sleep(wait);
+    tokio::pin!(timer);
+    loop {
+        tokio::select! {
+            biased;
+            () = &mut timer, if !cancel.is_cancelled() => cancel.cancel(),
+            event = prompt.next() => match event {
+                Some(event) => events.push(event),
+                None => break,
+            },
+        }
+    }
+    let outcome = prompt.ended().unwrap().clone();
+    check_promises(&events, &outcome);
+    (events, outcome, provider.requests().len())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_wait_sends_neither_a_start_nor_a_request() {
+    let script = [refused(ErrorCode::NetworkError), ScriptedAttempt::answer(["never"])];
+    let (events, outcome, requests) = cancelled_after(Duration::from_millis(499), script).await;
+    assert_eq!(outcome.outcome, Outcome::Aborted);
+    assert_eq!(requests, 1);
+    let kinds: Vec<_> = events.iter().map(kind).collect();
+    assert_eq!(kinds, ["agent_start", "turn_start", "retry_scheduled", "turn_end", "agent_end"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_in_the_instant_of_the_timer_wins() {
+    let script = [refused(ErrorCode::NetworkError), ScriptedAttempt::answer(["never"])];
+    let (events, outcome, requests) = cancelled_after(Duration::from_millis(500), script).await;
+    assert_eq!(outcome.outcome, Outcome::Aborted);
+    assert_eq!(requests, 1);
+    assert!(events.iter().all(|event| kind(event) != "retry_started"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_stream_ends_its_message_as_aborted() {
+    let script = [ScriptedAttempt::default().text("part").hang()];
+    let (events, outcome, requests) = cancelled_after(Duration::from_millis(5), script).await;
+    assert_eq!(requests, 1);
+    assert_eq!(
+        outcome.failure.as_ref().map(|failure| failure.code()),
+        Some(ErrorCode::TurnAborted)
+    );
+    let kinds: Vec<_> = events.iter().map(kind).collect();
+    assert_eq!(
+        kinds,
+        [
+            "agent_start",
+            "turn_start",
+            "message_start",
+            "message_update",
+            "message_end",
+            "turn_end",
+            "agent_end"
+        ]
+    );
+    let end = serde_json::to_value(&events[4]).unwrap();
+    assert_eq!(end["finish"], "aborted");
+    assert_eq!(end["message"]["text"], "part");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_is_cancelled_before_it_begins_asks_nobody() {
+    let provider = ScriptedProvider::new([ScriptedAttempt::answer(["never"])]);
+    let runtime = Runtime::builder(Arc::new(provider.clone()), "m").build();
+    let mut session = runtime.session(MemoryStore::new());
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let outcome = session.prompt_until("go", cancel).outcome().await;
+    assert_eq!(outcome.outcome, Outcome::Aborted);
+    assert!(provider.requests().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_prompt_leaves_the_session_usable() {
+    let provider = ScriptedProvider::new([
+        ScriptedAttempt::default().text("part").hang(),
+        ScriptedAttempt::answer(["whole"]),
+    ]);
+    let runtime = Runtime::builder(Arc::new(provider.clone()), "m").build();
+    let mut session = runtime.session(MemoryStore::new());
+    let mut prompt = session.prompt("one");
+    while kind(&prompt.next().await.unwrap()) != "message_update" {}
+    drop(prompt);
+    let outcome = session.prompt("two").outcome().await;
+    assert_eq!(outcome.text, "whole");
+    assert!(!format!("{:?}", provider.requests()[1]).contains("part"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_never_reads_cannot_hold_up_a_cancellation() {
+    let many: Vec<String> = (0..500).map(|n| format!("delta {n} ")).collect();
+    let script = [ScriptedAttempt::cut(many.iter().map(String::as_str), cut())];
+    let provider = ScriptedProvider::new(script);
+    let runtime = Runtime::builder(Arc::new(provider), "m").build();
+    let mut session = runtime.session(MemoryStore::new());
+    let cancel = CancellationToken::new();
+    let mut prompt = session.prompt_until("go", cancel.clone());
+    // One read lets the turn run ahead until its events find no more room.
+    prompt.next().await.unwrap();
+    cancel.cancel();
+    let mut last = None;
+    while let Some(event) = prompt.next().await {
+        last = Some(event);
+    }
+    assert_eq!(last.as_ref().map(kind), Some("agent_end"));
+    assert_eq!(prompt.ended().map(|outcome| outcome.outcome), Some(Outcome::Aborted));
+}
