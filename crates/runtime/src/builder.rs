@@ -45,7 +45,6 @@ impl Parts {
 
 impl Runtime {
     /// Begins to configure a runtime that asks `model` of `provider`.
-    #[must_use]
     pub fn builder(provider: Arc<dyn Provider>, model: impl Into<String>) -> Builder {
         Builder {
             parts: Parts {

@@ -1,6 +1,14 @@
 //! Whole turns against a scripted provider under virtual time, compared as
 //! snapshots of what the host sees and what the next request would hold.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a stage for tests, which fail by panicking"
+)]
+
 mod cancel;
 mod recovery;
 mod scene;
