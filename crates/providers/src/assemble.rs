@@ -25,7 +25,8 @@ pub struct Assembler {
     reasoning: String,
     calls: Vec<CallInParts>,
     finish: Option<(FinishReason, Option<String>)>,
-    refusal: bool,
+    refused: bool,
+    refusal: String,
     usage: Usage,
     bytes: usize,
 }
@@ -36,16 +37,23 @@ struct CallInParts {
     id: Option<String>,
     name: String,
     arguments: String,
+    free_text: bool,
 }
 
 /// A piece of a tool call as it came over the wire, before it is known which
 /// call it belongs to.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct WireCall<'a> {
-    pub(crate) index: Option<u64>,
-    pub(crate) id: Option<&'a str>,
-    pub(crate) name: Option<&'a str>,
-    pub(crate) arguments: &'a str,
+pub struct WireCall<'a> {
+    /// The call's number in the message.
+    pub index: Option<u64>,
+    /// Its id. An empty one is none.
+    pub id: Option<&'a str>,
+    /// The tool's name. An empty one is none.
+    pub name: Option<&'a str>,
+    /// More of the arguments' text.
+    pub arguments: &'a str,
+    /// The arguments are free text (OpenAI's custom tools), not JSON.
+    pub free_text: bool,
 }
 
 impl Assembler {
@@ -78,7 +86,11 @@ impl Assembler {
     }
 
     /// More of a tool call; says which call of the message it belongs to.
-    pub(crate) fn tool_call(&mut self, piece: WireCall<'_>) -> Result<ToolCallDelta, TooLarge> {
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`] once the answer is above its bound.
+    pub fn tool_call(&mut self, piece: WireCall<'_>) -> Result<ToolCallDelta, TooLarge> {
         self.grow(piece.arguments.len())?;
         let id = piece.id.filter(|id| !id.is_empty());
         let name = piece.name.filter(|name| !name.is_empty());
@@ -99,6 +111,7 @@ impl Assembler {
             delta.name = Some(name.to_owned());
         }
         call.arguments.push_str(piece.arguments);
+        call.free_text |= piece.free_text;
         Ok(delta)
     }
 
@@ -115,7 +128,20 @@ impl Assembler {
 
     /// The text is the model's refusal.
     pub const fn refuse(&mut self) {
-        self.refusal = true;
+        self.refused = true;
+    }
+
+    /// More of a refusal that came in a field of its own. It is visible text,
+    /// and is kept apart as well.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`] once the answer is above its bound.
+    pub fn refusal(&mut self, delta: &str) -> Result<(), TooLarge> {
+        self.text(delta)?;
+        self.refused = true;
+        self.refusal.push_str(delta);
+        Ok(())
     }
 
     /// Token counts came; a later report replaces an earlier one.
@@ -153,6 +179,7 @@ impl Assembler {
             },
             finish,
             finish_raw,
+            refused: self.refused,
             refusal: self.refusal,
             usage: self.usage,
         })
@@ -165,15 +192,16 @@ impl Assembler {
 
     /// Finds the call that a piece belongs to, or begins one.
     ///
-    /// An id that is known names its call. A new id begins a call, even under an
-    /// index that is taken: some servers number every parallel call 0. Without
-    /// an id the index decides, else it is the last call.
+    /// An id that is known names its call. A new id with a name begins a call, even
+    /// under an index that is taken: some servers number every parallel call 0.
+    /// Without a name it goes on with the call of its index, for servers that
+    /// invent an id per piece. Without an id the index decides, else the last call.
     fn slot(&mut self, index: Option<u64>, id: Option<&str>, named: bool) -> usize {
         let known = match (id, index) {
             (Some(id), index) => {
-                self.calls.iter().position(|call| call.id.as_deref() == Some(id)).or_else(|| {
+                self.last_where(|call| call.id.as_deref() == Some(id)).or_else(|| {
                     self.last_where(|call| {
-                        call.id.is_none() && index.is_some() && call.index == index
+                        index.is_some() && call.index == index && (call.id.is_none() || !named)
                     })
                 })
             }
@@ -210,7 +238,10 @@ impl CallInParts {
         ToolCall {
             id: Self::id_or_made(self.id, slot),
             name: self.name,
-            arguments: Arguments::parse(self.arguments),
+            arguments: match self.free_text {
+                true => Arguments::Whole(serde_json::Value::String(self.arguments).to_string()),
+                false => Arguments::parse(self.arguments),
+            },
         }
     }
 }
@@ -225,7 +256,7 @@ mod tests {
         name: &'a str,
         arguments: &'a str,
     ) -> WireCall<'a> {
-        WireCall { index, id: Some(id), name: Some(name), arguments }
+        WireCall { index, id: Some(id), name: Some(name), arguments, free_text: false }
     }
 
     #[track_caller]
@@ -272,6 +303,8 @@ mod tests {
             &[piece(None, "", "f", "{}"), piece(None, "", "g", "{}")],
             &[("call_1", "f", "{}"), ("call_2", "g", "{}")],
         );
+        // Another id with every piece, and a name only with the first.
+        check(&[piece(Some(0), "a", "f", "{"), piece(Some(0), "b", "", "}")], &[("a", "f", "{}")]);
         // The id comes after the first piece.
         check(&[piece(Some(0), "", "f", "{"), piece(Some(0), "a", "", "}")], &[("a", "f", "{}")]);
     }
@@ -292,6 +325,32 @@ mod tests {
         let message = assembler.complete().unwrap();
         assert_eq!(message.finish(), FinishReason::Length);
         assert_eq!(message.message().tool_calls[0].arguments, Arguments::Broken(r#"{"x"#.into()));
+    }
+
+    #[test]
+    fn a_refusal_is_visible_text_and_kept_apart() {
+        let mut assembler = Assembler::new();
+        assembler.text("Well. ").unwrap();
+        assembler.refusal("I can").unwrap();
+        assembler.refusal("not.").unwrap();
+        assembler.finish(FinishReason::Stop, Some("stop"));
+        let message = assembler.complete().unwrap();
+        assert_eq!(message.message().text, "Well. I cannot.");
+        assert_eq!(message.refusal_text(), Some("I cannot."));
+        assert!(message.is_refusal());
+    }
+
+    #[test]
+    fn free_text_arguments_become_a_json_string() {
+        let mut assembler = Assembler::new();
+        for arguments in ["4 \"", "+ 4"] {
+            assembler
+                .tool_call(WireCall { arguments, free_text: true, ..piece(Some(0), "a", "f", "") })
+                .unwrap();
+        }
+        assembler.finish(FinishReason::ToolCalls, None);
+        let message = assembler.complete().unwrap();
+        assert_eq!(message.message().tool_calls[0].arguments.as_json(), r#""4 \"+ 4""#);
     }
 
     #[test]

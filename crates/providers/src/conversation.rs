@@ -157,7 +157,8 @@ pub struct CompletedMessage {
     pub(crate) message: AssistantMessage,
     pub(crate) finish: FinishReason,
     pub(crate) finish_raw: Option<String>,
-    pub(crate) refusal: bool,
+    pub(crate) refused: bool,
+    pub(crate) refusal: String,
     pub(crate) usage: Usage,
 }
 
@@ -189,7 +190,14 @@ impl CompletedMessage {
     /// Whether its text is the model's refusal.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
-        self.refusal
+        self.refused
+    }
+
+    /// The part of the text that came in the wire's own field for refusals
+    /// (OpenAI and OpenRouter have one); it is in the message's text too.
+    #[must_use]
+    pub fn refusal_text(&self) -> Option<&str> {
+        (!self.refusal.is_empty()).then_some(self.refusal.as_str())
     }
 
     /// What it cost.

@@ -243,10 +243,10 @@ impl ScriptedStream {
             }
             Step::Call { id, name, arguments } => {
                 let piece = WireCall {
-                    index: None,
                     id: Some(&id),
                     name: Some(&name),
                     arguments: &arguments,
+                    ..WireCall::default()
                 };
                 self.assembler.tool_call(piece).map(StreamEvent::ToolCall)
             }
