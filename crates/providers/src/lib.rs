@@ -8,16 +8,44 @@
 //!
 //! [`Failure`]: turnbuckle_errors::Failure
 
+#[cfg(feature = "adapter")]
+mod adapters;
+#[cfg(feature = "adapter")]
+mod answer;
 mod assemble;
+#[cfg(feature = "adapter")]
+mod attempt;
+#[cfg(feature = "adapter")]
+mod body;
+#[cfg(feature = "http")]
+mod clocks;
+#[cfg(all(feature = "openai-chat", feature = "test-support"))]
+pub mod conformance;
 mod conversation;
 mod event;
+#[cfg(feature = "adapter")]
+mod facts;
+#[cfg(feature = "adapter")]
+mod intake;
+#[cfg(feature = "adapter")]
+mod loose;
 mod provider;
 mod request;
+#[cfg(feature = "adapter")]
+mod sse;
+#[cfg(feature = "http")]
+pub mod transport;
+#[cfg(feature = "adapter")]
+mod watchdog;
 
 #[cfg(feature = "test-support")]
 pub mod testing;
 
-pub use assemble::{Assembler, MAX_ANSWER_BYTES, TooLarge};
+#[cfg(feature = "openai-chat")]
+pub use adapters::openai_chat;
+pub use assemble::{Assembler, MAX_ANSWER_BYTES, TooLarge, WireCall};
+#[cfg(feature = "http")]
+pub use clocks::Clocks;
 pub use conversation::{
     Arguments, AssistantMessage, CompletedMessage, FinishReason, Message, PartialMessage, ToolCall,
     ToolResult,

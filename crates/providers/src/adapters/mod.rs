@@ -1,0 +1,4 @@
+//! The adapters: each speaks the wire of one provider's API.
+
+#[cfg(feature = "openai-chat")]
+pub mod openai_chat;

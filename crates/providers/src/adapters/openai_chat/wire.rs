@@ -1,0 +1,352 @@
+//! The fields of a chunk that we read; everything else is skipped unread.
+//!
+//! Nothing here allocates for a chunk whose texts hold no escapes.
+
+use std::{borrow::Cow, fmt};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::value::RawValue;
+use turnbuckle_errors::Usage;
+
+use crate::loose::{Count, List, Object, Says, Text, nothing_for};
+
+/// A chunk of a stream, or a whole completion: they differ in one field.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Chunk<'a> {
+    #[serde(borrow)]
+    pub(super) choices: Choice0<'a>,
+    pub(super) usage: Object<WireUsage>,
+    x_groq: Object<XGroq>,
+    error: Says,
+    #[serde(borrow)]
+    object: Text<'a>,
+    message: Says,
+    detail: Says,
+    errors: Says,
+}
+
+impl Chunk<'_> {
+    /// Whether it is an error, wholly or among other things.
+    pub(super) fn is_error(&self) -> bool {
+        // vLLM types its errors `"object":"error"`; FastAPI servers send `detail`,
+        // Cloudflare `errors`, and some gateways nothing but a `message`.
+        let nothing_else = !self.choices.present;
+        self.error.0
+            || self.object.0 == "error"
+            || (nothing_else && (self.message.0 || self.detail.0 || self.errors.0))
+    }
+
+    /// The token counts, wherever they stand: at the top, in the choice (Moonshot),
+    /// or in Groq's own object.
+    pub(super) fn reported_usage(&self) -> Usage {
+        let in_choice = self.choices.choice.as_ref().map(|choice| choice.usage.0.read());
+        [Some(self.usage.0.read()), in_choice, Some(self.x_groq.0.usage.0.read())]
+            .into_iter()
+            .flatten()
+            .find(|usage| *usage != Usage::default())
+            .unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct XGroq {
+    usage: Object<WireUsage>,
+}
+
+/// Choice 0 of `choices`, and whether there were any.
+#[derive(Debug, Default)]
+pub(super) struct Choice0<'a> {
+    pub(super) present: bool,
+    pub(super) choice: Option<Choice<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Choice<'a> {
+    index: Count,
+    #[serde(borrow)]
+    pub(super) delta: Option<Object<Delta<'a>>>,
+    /// What a whole completion has in place of `delta`. Perplexity sends both, and
+    /// here all of the text so far.
+    #[serde(borrow)]
+    pub(super) message: Option<Object<Delta<'a>>>,
+    #[serde(borrow)]
+    pub(super) finish_reason: Text<'a>,
+    usage: Object<WireUsage>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Choice0<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Choice0<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of choices")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut found = Choice0 { present: true, choice: None };
+                let mut place = 0;
+                while let Some(Object(choice)) = list.next_element::<Object<Choice<'de>>>()? {
+                    if found.choice.is_none() && choice.index.0.unwrap_or(place) == 0 {
+                        found.choice = Some(choice);
+                    }
+                    place += 1;
+                }
+                Ok(found)
+            }
+
+            nothing_for!(Choice0::default(); bool number text null object);
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Delta<'a> {
+    #[serde(borrow)]
+    pub(super) content: Content<'a>,
+    /// DeepSeek, Qwen, Moonshot, xAI, vLLM.
+    #[serde(borrow)]
+    reasoning_content: Text<'a>,
+    /// OpenRouter, Groq, Ollama, newer vLLM.
+    #[serde(borrow)]
+    reasoning: Text<'a>,
+    /// GitHub Copilot's name for it.
+    #[serde(borrow)]
+    reasoning_text: Text<'a>,
+    /// OpenRouter, beside `reasoning` or in its place.
+    #[serde(borrow)]
+    reasoning_details: List<Object<ReasoningDetail<'a>>>,
+    #[serde(borrow)]
+    pub(super) refusal: Text<'a>,
+    #[serde(borrow)]
+    pub(super) tool_calls: List<Object<Call<'a>>>,
+    /// The call of the days before `tool_calls`.
+    #[serde(borrow)]
+    pub(super) function_call: Object<Function<'a>>,
+}
+
+impl<'a> Delta<'a> {
+    /// The reasoning, from the one field that has it: several servers send it twice.
+    pub(super) fn take_reasoning(&mut self) -> Cow<'a, str> {
+        let fields = [
+            &mut self.reasoning_content,
+            &mut self.reasoning,
+            &mut self.reasoning_text,
+            &mut self.content.thinking,
+        ];
+        for field in fields {
+            if !field.is_empty() {
+                return std::mem::take(field).0;
+            }
+        }
+        let mut joined = Text::default();
+        for Object(detail) in std::mem::take(&mut self.reasoning_details.0) {
+            joined.append(detail.text);
+            joined.append(detail.summary);
+        }
+        joined.0
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ReasoningDetail<'a> {
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    summary: Text<'a>,
+}
+
+impl<'a> Text<'a> {
+    /// Adds a text; borrowed as long as there is only one.
+    fn append(&mut self, more: Self) {
+        if self.is_empty() {
+            *self = more;
+        } else if !more.is_empty() {
+            self.0.to_mut().push_str(&more.0);
+        }
+    }
+}
+
+/// `content`: a text, or a list of parts (Mistral sends thinking this way).
+#[derive(Debug, Default)]
+pub(super) struct Content<'a> {
+    pub(super) text: Text<'a>,
+    thinking: Text<'a>,
+    pub(super) refusal: Text<'a>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Text<'a>,
+    #[serde(borrow)]
+    thinking: Thinking<'a>,
+    #[serde(borrow)]
+    reasoning: Text<'a>,
+    #[serde(borrow)]
+    refusal: Text<'a>,
+    r#type: Kind,
+}
+
+/// A part whose `text` is reasoning says so by its type.
+#[derive(Debug, Default, Deserialize)]
+enum Kind {
+    #[serde(rename = "thinking", alias = "reasoning", alias = "reasoning_content")]
+    Thinking,
+    #[default]
+    #[serde(other)]
+    Other,
+}
+
+/// `thinking` of a part: a text, or a list of text parts.
+#[derive(Debug, Default)]
+struct Thinking<'a>(Text<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Content<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a list of parts")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Content { text: Text(Cow::Borrowed(text)), ..Content::default() })
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Content { text: Text(Cow::Owned(text.to_owned())), ..Content::default() })
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut content = Content::default();
+                while let Some(Object(part)) = list.next_element::<Object<Part<'de>>>()? {
+                    match part.r#type {
+                        Kind::Thinking => content.thinking.append(part.text),
+                        Kind::Other => content.text.append(part.text),
+                    }
+                    content.thinking.append(part.thinking.0);
+                    content.thinking.append(part.reasoning);
+                    content.refusal.append(part.refusal);
+                }
+                Ok(content)
+            }
+
+            nothing_for!(Content::default(); bool number null object);
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Thinking<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // The same two shapes as `content`, one level down.
+        Content::deserialize(deserializer).map(|inner| Self(inner.text))
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Call<'a> {
+    pub(super) index: Count,
+    #[serde(borrow)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow)]
+    pub(super) function: Object<Function<'a>>,
+    #[serde(borrow)]
+    pub(super) custom: Object<Custom<'a>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Function<'a> {
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl<'a> Function<'a> {
+    /// The arguments' text. A few gateways send the object itself.
+    pub(super) fn arguments(&self) -> Cow<'a, str> {
+        match self.arguments.map(RawValue::get) {
+            None | Some("null") => Cow::Borrowed(""),
+            Some(text) if text.starts_with('"') => {
+                serde_json::from_str::<Text<'a>>(text).unwrap_or_default().0
+            }
+            Some(value) => Cow::Borrowed(value),
+        }
+    }
+}
+
+/// A tool that takes free text (OpenAI).
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct Custom<'a> {
+    #[serde(borrow)]
+    pub(super) name: Text<'a>,
+    #[serde(borrow)]
+    pub(super) input: Text<'a>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+pub(super) struct WireUsage {
+    prompt_tokens: Count,
+    completion_tokens: Count,
+    prompt_tokens_details: Object<InputDetails>,
+    completion_tokens_details: Object<OutputDetails>,
+    /// Moonshot.
+    cached_tokens: Count,
+    /// DeepSeek.
+    prompt_cache_hit_tokens: Count,
+    /// Seen on Perplexity and Together.
+    reasoning_tokens: Count,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+struct InputDetails {
+    cached_tokens: Count,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+#[serde(default)]
+struct OutputDetails {
+    reasoning_tokens: Count,
+}
+
+impl WireUsage {
+    fn read(&self) -> Usage {
+        Usage {
+            input_tokens: self.prompt_tokens.0,
+            output_tokens: self.completion_tokens.0,
+            cached_tokens: self
+                .prompt_tokens_details
+                .0
+                .cached_tokens
+                .0
+                .or(self.cached_tokens.0)
+                .or(self.prompt_cache_hit_tokens.0),
+            reasoning_tokens: self
+                .completion_tokens_details
+                .0
+                .reasoning_tokens
+                .0
+                .or(self.reasoning_tokens.0),
+        }
+    }
+}

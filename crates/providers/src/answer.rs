@@ -1,0 +1,166 @@
+//! What one answer has given so far: the message in the making, and the events
+//! that nobody has taken yet.
+
+use std::{collections::VecDeque, ops::ControlFlow};
+
+use turnbuckle_errors::{ErrorBody, Fact, InBandError, Protocol, Usage};
+
+use crate::{
+    Assembler, CompletedMessage, FinishReason, PartialMessage, StreamEvent, TooLarge,
+    assemble::WireCall,
+};
+
+/// Why decoding stops: the answer is over, or something went wrong.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Stop {
+    /// The dialect's last event came.
+    Done,
+    Failed(Fact),
+}
+
+impl Stop {
+    pub(crate) const fn in_band(body: ErrorBody) -> Self {
+        Self::Failed(Fact::InBand(InBandError::new(body)))
+    }
+
+    pub(crate) const fn protocol(broken: Protocol) -> Self {
+        Self::Failed(Fact::Protocol(broken))
+    }
+}
+
+impl From<TooLarge> for Stop {
+    fn from(_: TooLarge) -> Self {
+        Self::protocol(Protocol::AnswerTooLarge)
+    }
+}
+
+/// The answer in the making. A dialect writes into it, a stream takes events out.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    assembler: Assembler,
+    /// Set when the assembler has given its message away.
+    last: Option<PartialMessage>,
+    waiting: VecDeque<StreamEvent>,
+    started: bool,
+    progressed: bool,
+    events: u64,
+    usage: Option<Usage>,
+}
+
+impl Answer {
+    /// An event of the dialect came that is neither an error nor an end marker.
+    pub(crate) fn event(&mut self) {
+        self.events += 1;
+        if !std::mem::replace(&mut self.started, true) {
+            self.waiting.push_back(StreamEvent::Started);
+        }
+    }
+
+    pub(crate) fn text(&mut self, delta: impl Into<String> + AsRef<str>) -> Result<(), TooLarge> {
+        if !delta.as_ref().is_empty() {
+            self.assembler.text(delta.as_ref())?;
+            self.give(StreamEvent::Text(delta.into()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn refusal(
+        &mut self,
+        delta: impl Into<String> + AsRef<str>,
+    ) -> Result<(), TooLarge> {
+        if !delta.as_ref().is_empty() {
+            self.assembler.refusal(delta.as_ref())?;
+            self.give(StreamEvent::Text(delta.into()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn reasoning(
+        &mut self,
+        delta: impl Into<String> + AsRef<str>,
+    ) -> Result<(), TooLarge> {
+        if !delta.as_ref().is_empty() {
+            self.assembler.reasoning(delta.as_ref())?;
+            self.give(StreamEvent::Reasoning(delta.into()));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn tool_call(&mut self, piece: WireCall<'_>) -> Result<(), TooLarge> {
+        let delta = self.assembler.tool_call(piece)?;
+        self.give(StreamEvent::ToolCall(delta));
+        Ok(())
+    }
+
+    pub(crate) fn finish(&mut self, finish: FinishReason, raw: &str) {
+        self.progressed = true;
+        self.assembler.finish(finish, Some(raw));
+    }
+
+    /// Token counts. A later report replaces an earlier one, an empty one does not.
+    pub(crate) fn usage(&mut self, usage: Usage) {
+        if usage != Usage::default() {
+            self.usage = Some(usage);
+            self.assembler.usage(usage);
+        }
+    }
+
+    pub(crate) const fn is_finished(&self) -> bool {
+        self.assembler.is_finished()
+    }
+
+    /// Whether any delta came, or the finish reason, since this was last asked.
+    pub(crate) const fn take_progress(&mut self) -> bool {
+        std::mem::replace(&mut self.progressed, false)
+    }
+
+    /// How many events of the dialect came.
+    pub(crate) const fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// The token counts, if the provider reported any.
+    pub(crate) const fn reported_usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// The next event for the consumer.
+    pub(crate) fn take_event(&mut self) -> Option<StreamEvent> {
+        self.waiting.pop_front()
+    }
+
+    /// Whether an event waits to be taken.
+    pub(crate) fn has_event(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Drops the events that nobody has taken.
+    pub(crate) fn clear_events(&mut self) {
+        self.waiting.clear();
+    }
+
+    pub(crate) fn partial(&self) -> PartialMessage {
+        self.last.clone().unwrap_or_else(|| self.assembler.partial())
+    }
+
+    /// The whole message, once, if the provider said that it ended.
+    pub(crate) fn complete(&mut self) -> Option<CompletedMessage> {
+        self.last = Some(self.assembler.partial());
+        std::mem::take(&mut self.assembler).complete()
+    }
+
+    fn give(&mut self, event: StreamEvent) {
+        self.progressed = true;
+        self.waiting.push_back(event);
+    }
+}
+
+/// How one provider's events read. Pure: it is given whole events and writes
+/// what they say into an [`Answer`].
+pub(crate) trait Dialect: Send {
+    /// One event of the stream.
+    fn event(&mut self, answer: &mut Answer, name: &str, data: &str) -> ControlFlow<Stop>;
+
+    /// A whole JSON body in answer to a streaming request.
+    fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop>;
+}

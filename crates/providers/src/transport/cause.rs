@@ -1,0 +1,110 @@
+//! The typed cause of a broken connection, found by walking `source()` to its end.
+//!
+//! The deepest link with a name wins: what reqwest and hyper say above it is only
+//! where they stood. `is_body` and `is_decode` of reqwest are not asked, because
+//! with gzip on every body failure says it was one of decoding.
+
+use std::{error::Error, io};
+
+use turnbuckle_errors::{Http2Reason, Transport};
+
+use super::TransportError;
+
+/// A host name without an address, as our own resolver reports it.
+#[derive(Debug, thiserror::Error)]
+#[error("the host name could not be resolved")]
+pub(super) struct Unresolved(#[source] pub(super) io::Error);
+
+/// Wraps what reqwest reports, with its URL taken off.
+pub(super) fn transport_error(error: reqwest::Error) -> TransportError {
+    let error = error.without_url();
+    if error.is_connect() && error.is_timeout() {
+        return TransportError::connect_timeout(Some(Box::new(error)));
+    }
+    let cause = cause_of(&error, error.is_connect());
+    TransportError::new(cause, Some(Box::new(error)))
+}
+
+fn cause_of(error: &reqwest::Error, connecting: bool) -> Transport {
+    let mut walk = Walk { connecting, found: None, links_left: 32 };
+    walk.visit(error);
+    walk.found.unwrap_or(if connecting { Transport::Connect } else { Transport::Other })
+}
+
+struct Walk {
+    connecting: bool,
+    found: Option<Transport>,
+    links_left: u8,
+}
+
+impl Walk {
+    fn visit(&mut self, link: &(dyn Error + 'static)) {
+        let Some(left) = self.links_left.checked_sub(1) else { return };
+        self.links_left = left;
+        if let Some(named) = self.name(link) {
+            self.found = Some(named);
+        }
+        // An `io::Error` hides its content from `source()` and shows what is below.
+        let inner = link.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        match inner {
+            Some(inner) => self.visit(inner),
+            None => {
+                if let Some(source) = link.source() {
+                    self.visit(source);
+                }
+            }
+        }
+    }
+
+    fn name(&self, link: &(dyn Error + 'static)) -> Option<Transport> {
+        if link.is::<Unresolved>() {
+            return Some(Transport::Unresolved);
+        }
+        if link.is::<rustls::Error>() {
+            return Some(Transport::Tls);
+        }
+        if let Some(error) = link.downcast_ref::<h2::Error>() {
+            let reason = error.reason().map(|reason| Http2Reason(reason.into()));
+            return match reason {
+                Some(reason) if error.is_go_away() => Some(Transport::Http2GoAway(reason)),
+                Some(reason) => Some(Transport::Http2Reset(reason)),
+                None => None,
+            };
+        }
+        if let Some(error) = link.downcast_ref::<hyper::Error>() {
+            return error.is_incomplete_message().then_some(Transport::Incomplete);
+        }
+        if let Some(error) = link.downcast_ref::<io::Error>() {
+            return self.name_io(error);
+        }
+        // The types of the proxy layer are private; these are its own fixed words.
+        let text = link.to_string();
+        let by_proxy = ["tunnel error", "SOCKS error"].iter().any(|word| text.starts_with(word));
+        by_proxy.then_some(Transport::Proxy)
+    }
+
+    fn name_io(&self, error: &io::Error) -> Option<Transport> {
+        use io::ErrorKind as Kind;
+        // What lies below our resolver's error is the resolver's own affair.
+        if self.found == Some(Transport::Unresolved) {
+            return None;
+        }
+        match error.kind() {
+            Kind::ConnectionRefused => Some(Transport::Refused),
+            Kind::ConnectionReset | Kind::ConnectionAborted | Kind::BrokenPipe => {
+                Some(Transport::Reset)
+            }
+            Kind::HostUnreachable
+            | Kind::NetworkUnreachable
+            | Kind::NetworkDown
+            | Kind::AddrNotAvailable => Some(Transport::Unreachable),
+            // The kernel gave up on a silent peer.
+            Kind::TimedOut if self.connecting => Some(Transport::Unreachable),
+            Kind::TimedOut => Some(Transport::Reset),
+            Kind::UnexpectedEof => Some(Transport::Incomplete),
+            Kind::InvalidInput if !self.connecting => Some(Transport::BadChunk),
+            Kind::InvalidData if !self.connecting => Some(Transport::BadCompression),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The real transport.
+
+use std::{
+    fmt,
+    future::Future,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures_util::{StreamExt, TryStreamExt};
+use reqwest::{
+    Client, ClientBuilder,
+    dns::{Addrs, Name, Resolve, Resolving},
+    header::{HeaderMap, HeaderName, HeaderValue},
+    redirect::Policy,
+};
+use secrecy::ExposeSecret;
+use turnbuckle_errors::Transport;
+
+use super::{
+    HttpRequest, HttpResponse, HttpTransport, ResponseHead, TransportError,
+    cause::{Unresolved, transport_error},
+    tls,
+};
+use crate::Clocks;
+
+/// How often an HTTP/2 connection with open streams is pinged, and how long an
+/// answer may take: a dead path is noticed in under a minute.
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// HTTP/1.1 and HTTP/2 by reqwest, over rustls on ring.
+///
+/// Its own retries and redirects are off, the body has no total limit, and the
+/// proxy settings of the environment are honoured. Make one and share it: it
+/// holds the pool of connections.
+///
+/// ```
+/// use turnbuckle_providers::{Clocks, transport::ReqwestTransport};
+/// let transport = ReqwestTransport::new(&Clocks::default()).unwrap();
+/// # let _ = transport;
+/// ```
+pub struct ReqwestTransport {
+    client: Mutex<Client>,
+    connect: Duration,
+}
+
+/// The HTTP client could not be set up.
+#[derive(Debug, thiserror::Error)]
+#[error("the HTTP client could not be set up")]
+pub struct SetupError(#[source] Box<dyn std::error::Error + Send + Sync>);
+
+impl ReqwestTransport {
+    /// A transport that gives up connecting after `clocks.connect`.
+    ///
+    /// # Errors
+    ///
+    /// A [`SetupError`] if the platform offers no usable TLS.
+    pub fn new(clocks: &Clocks) -> Result<Self, SetupError> {
+        let client = build(clocks.connect).map_err(SetupError)?;
+        Ok(Self { client: Mutex::new(client), connect: clocks.connect })
+    }
+
+    fn client(&self) -> Client {
+        self.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// From now on the connections of `client` are the pool; those of the old one
+    /// close when the streams on them end.
+    fn replace(&self, client: Client) {
+        *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+    }
+}
+
+impl fmt::Debug for ReqwestTransport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReqwestTransport").field("connect", &self.connect).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl HttpTransport for ReqwestTransport {
+    async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+        let client = match request.fresh_connection {
+            // A client of its own has an empty pool, and shares nothing but settings.
+            true => build(self.connect)
+                .map_err(|source| TransportError::new(Transport::Other, Some(source)))?,
+            false => self.client(),
+        };
+        let sent = client
+            .post(request.endpoint.url().clone())
+            .headers(header_map(&request)?)
+            .body(request.body)
+            .send()
+            .await
+            .map_err(transport_error)?;
+        if request.fresh_connection {
+            self.replace(client);
+        }
+        let headers = sent.headers().iter().filter_map(|(name, value)| {
+            Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned()))
+        });
+        let head = ResponseHead::new(sent.status().as_u16(), headers);
+        Ok(HttpResponse::new(head, sent.bytes_stream().map_err(transport_error).boxed()))
+    }
+}
+
+fn build(connect: Duration) -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
+    let client = ClientBuilder::new()
+        .tls_backend_preconfigured(tls::client_config()?)
+        .dns_resolver(SystemResolver)
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .connect_timeout(connect)
+        .http2_keep_alive_interval(PING_EVERY)
+        .http2_keep_alive_timeout(PING_TIMEOUT)
+        .user_agent(concat!("turnbuckle/", env!("CARGO_PKG_VERSION")))
+        .build()?;
+    Ok(client)
+}
+
+/// The headers of a streaming JSON request, then those of the request itself.
+fn header_map(request: &HttpRequest) -> Result<HeaderMap, TransportError> {
+    let mut headers = HeaderMap::with_capacity(request.headers.len() + 3);
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    headers.insert("accept", HeaderValue::from_static("text/event-stream, application/json"));
+    // A proxy that compresses a stream tends to hold it back; gzip is still read.
+    headers.insert("accept-encoding", HeaderValue::from_static("identity"));
+    for (name, value) in &request.headers {
+        let unsendable = |source| TransportError::new(Transport::Other, Some(source));
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|e| unsendable(e.into()))?;
+        let mut value =
+            HeaderValue::from_str(value.expose_secret()).map_err(|e| unsendable(e.into()))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+/// The system's resolver. It is ours so that a name without an address has a type.
+#[derive(Debug, Clone, Copy)]
+struct SystemResolver;
+
+impl Resolve for SystemResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let lookup: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(async move {
+            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0))
+                .await
+                .map_err(|error| Box::new(Unresolved(error)))?
+                .collect();
+            let addresses: Addrs = Box::new(found.into_iter());
+            Ok(addresses)
+        });
+        lookup
+    }
+}
