@@ -175,3 +175,24 @@ impl From<FinishReason> for MessageFinish {
         }
     }
 }
+
+/// The events of a run that could not begin: they open and close it, so that a
+/// reader of the event stream sees one `agent_end` whatever happens.
+#[must_use]
+pub fn refused_run(failure: &Failure) -> [Event; 3] {
+    use crate::{SystemWorld, World as _};
+    let session_id = SystemWorld.new_id();
+    let event = |seq, kind| Event {
+        kind,
+        session_id: session_id.clone(),
+        turn: 0,
+        seq,
+        ts: SystemWorld.now().to_string(),
+    };
+    let ended = EventKind::AgentEnd { outcome: Outcome::Failed, failure: Some(failure.clone()) };
+    [
+        event(1, EventKind::AgentStart),
+        event(2, EventKind::Error { failure: failure.clone() }),
+        event(3, ended),
+    ]
+}

@@ -1,0 +1,158 @@
+//! `turnbuckle run`: one prompt, from settings to exit code.
+
+use std::{path::PathBuf, process::ExitCode, sync::Arc};
+
+use secrecy::{ExposeSecret as _, SecretString};
+use tokio_util::sync::CancellationToken;
+use turnbuckle_diagnostics::Redactor;
+use turnbuckle_errors::{Failure, Redact};
+use turnbuckle_providers::{Provider, openai_chat::OpenAiChat};
+use turnbuckle_runtime::{Outcome, PromptOutcome, Runtime, Session};
+use turnbuckle_tools::{
+    Approver, DenyAll, PermissionMode, ToolSet,
+    builtin::{self, Workspace},
+};
+
+use crate::{
+    approval::AskOnTerminal,
+    args::RunArgs,
+    output::{Output, output},
+    refusal::{invalid, tell},
+    settings::Settings,
+    signals::{ABORTED, cancel_on_signal},
+};
+
+/// Variables whose values are keys, whichever provider is used: a tool may print them.
+const KEY_VARIABLES: [&str; 6] = [
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "OPENROUTER_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+];
+
+pub(crate) async fn run(args: RunArgs) -> ExitCode {
+    let format = args.output;
+    let prepared = Settings::resolve(args).and_then(prepare);
+    let (mut session, prompt) = match prepared {
+        Ok(prepared) => prepared,
+        Err(failure) => return tell(&failure, format),
+    };
+    let cancel = CancellationToken::new();
+    cancel_on_signal(cancel.clone());
+    let outcome = show(&mut session, prompt, cancel, &mut *output(format)).await;
+    exit_code(&outcome)
+}
+
+/// Runs the prompt and shows it. When nobody reads the output any more, the
+/// prompt is cancelled.
+pub(crate) async fn show(
+    session: &mut Session,
+    prompt: String,
+    cancel: CancellationToken,
+    output: &mut dyn Output,
+) -> PromptOutcome {
+    let mut prompt = session.prompt_until(prompt, cancel.clone());
+    while let Some(event) = prompt.next().await {
+        if output.event(&event).is_err() {
+            cancel.cancel();
+        }
+    }
+    let outcome = prompt.outcome().await;
+    let _ = output.end(&outcome);
+    outcome
+}
+
+pub(crate) fn exit_code(outcome: &PromptOutcome) -> ExitCode {
+    match outcome.outcome {
+        Outcome::Completed => ExitCode::SUCCESS,
+        Outcome::Failed => ExitCode::FAILURE,
+        Outcome::Aborted => ExitCode::from(ABORTED),
+    }
+}
+
+/// Wires everything together; no request is made here.
+fn prepare(settings: Settings) -> Result<(Session, String), Failure> {
+    let redact = redactor(&settings);
+    let provider = provider(&settings, Arc::clone(&redact))?;
+    let tools = tools(&settings, Arc::clone(&redact))?;
+    let mut builder = Runtime::builder(provider, settings.model).redactor(redact);
+    let system = match settings.system {
+        Some(system) => Some(system),
+        None if settings.tools.is_empty() => None,
+        None => Some(builtin::SYSTEM_PROMPT.to_owned()),
+    };
+    if let Some(system) = system {
+        builder = builder.system(system);
+    }
+    if let Some(steps) = settings.max_steps {
+        builder = builder.max_steps(steps);
+    }
+    if let Some(tokens) = settings.max_output_tokens {
+        builder = builder.max_output_tokens(tokens);
+    }
+    let runtime = builder.tools(tools).build();
+    let folder = sessions_folder()?;
+    let session = match settings.session {
+        Some(id) => runtime.resume(&folder, &id),
+        None => runtime.session_in(&folder),
+    };
+    let session = session.map_err(|error| match error {
+        turnbuckle_runtime::StoreError::Io { .. } => invalid(&format!(
+            "the session folder cannot be used: {error}; set TURNBUCKLE_STATE_DIR to a folder that can be written"
+        )),
+        error => error.failure(),
+    })?;
+    Ok((session, settings.prompt))
+}
+
+fn redactor(settings: &Settings) -> Arc<dyn Redact> {
+    let environment = KEY_VARIABLES.iter().filter_map(|name| std::env::var(name).ok());
+    let headers = settings.headers.iter().map(|(_, value)| value.expose_secret().to_owned());
+    let key = settings.key.iter().map(|key| key.expose_secret().to_owned());
+    Arc::new(Redactor::new(key.chain(headers).chain(environment).map(SecretString::from)))
+}
+
+fn provider(settings: &Settings, redact: Arc<dyn Redact>) -> Result<Arc<dyn Provider>, Failure> {
+    let mut builder =
+        OpenAiChat::builder(&settings.base_url).clocks(settings.clocks).redactor(redact);
+    if let Some(key) = &settings.key {
+        builder = builder.api_key(key.clone());
+    }
+    for (name, value) in &settings.headers {
+        builder = builder.header(name, value.clone());
+    }
+    Ok(Arc::new(builder.build()?))
+}
+
+fn tools(settings: &Settings, redact: Arc<dyn Redact>) -> Result<ToolSet, Failure> {
+    let workspace =
+        Workspace::open(&settings.workspace).map_err(|error| invalid(&error.to_string()))?;
+    let chosen = builtin::tools(&workspace)
+        .into_iter()
+        .filter(|tool| settings.tools.contains(&tool.spec().name.as_str()));
+    let approver: Arc<dyn Approver> = match settings.permission {
+        PermissionMode::Ask | PermissionMode::AcceptEdits => Arc::new(AskOnTerminal::default()),
+        _ => Arc::new(DenyAll),
+    };
+    Ok(chosen
+        .fold(ToolSet::new(), ToolSet::with)
+        .with_permissions(settings.permission, approver)
+        .with_redactor(redact))
+}
+
+/// Where sessions are kept: `TURNBUCKLE_STATE_DIR`, else the system's place for
+/// a program's state.
+fn sessions_folder() -> Result<PathBuf, Failure> {
+    use etcetera::BaseStrategy as _;
+    if let Some(folder) =
+        std::env::var_os("TURNBUCKLE_STATE_DIR").filter(|folder| !folder.is_empty())
+    {
+        return Ok(PathBuf::from(folder).join("sessions"));
+    }
+    let base = etcetera::choose_base_strategy()
+        .map_err(|_| invalid("there is no home folder for sessions; set TURNBUCKLE_STATE_DIR"))?;
+    let state = base.state_dir().unwrap_or_else(|| base.data_dir());
+    Ok(state.join("turnbuckle").join("sessions"))
+}
