@@ -235,3 +235,6 @@ impl fmt::Debug for PromptTools {
 fn denied(why: &str) -> ToolError {
     ToolError::new(ErrorCode::ToolDenied, format!("not run: {why}"))
 }
+
+#[cfg(test)]
+mod tests;
