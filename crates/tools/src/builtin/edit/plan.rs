@@ -1,0 +1,236 @@
+//! The plan of an edit: text and change to new text, or why not. No I/O.
+//!
+//! Matching sees every line break as `\n`, so that text taken from Read matches
+//! a file with CRLF. What is replaced is the smallest span that differs; each
+//! byte outside it stays as it is.
+
+use std::ops::Range;
+
+use turnbuckle_errors::ErrorCode;
+
+use super::explain;
+use crate::ToolError;
+
+/// How many places an error lists.
+const LISTED: usize = 10;
+/// How many places are counted before counting stops.
+const COUNTED: usize = 1000;
+
+/// What a model wants changed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Change<'a> {
+    /// The text to replace.
+    pub(crate) old: &'a str,
+    /// The text to put there.
+    pub(crate) new: &'a str,
+    /// Whether every place is meant.
+    pub(crate) all: bool,
+}
+
+/// What will be done to a text.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Plan {
+    /// The new text.
+    pub(crate) text: String,
+    /// Where the old text was, in bytes of the old text, in order.
+    pub(crate) spans: Vec<Range<usize>>,
+    /// The lines at which they start, counted from 1.
+    pub(crate) lines: Vec<usize>,
+}
+
+/// Plans a change of a text.
+///
+/// # Errors
+///
+/// `INVALID_ARGUMENT`, `EDIT_NO_CHANGE`, `EDIT_NO_MATCH` or `EDIT_AMBIGUOUS`.
+pub(crate) fn plan(text: &str, change: &Change<'_>) -> Result<Plan, ToolError> {
+    let (old, new) = (flatten(split_bom(change.old).1), flatten(split_bom(change.new).1));
+    if old.is_empty() {
+        let text = "`old_string` is empty; to create a file or rewrite a whole one use Write";
+        return Err(ToolError::new(ErrorCode::InvalidArgument, text));
+    }
+    let (bom, body) = split_bom(text);
+    let flat = Flat::new(body);
+    if old == new {
+        return Err(no_change(change));
+    }
+    let places = find(&flat.text, &old, change.all)?;
+    if places.is_empty() {
+        return Err(explain::no_match(&flat.text, &old));
+    }
+    Ok(flat.replace(bom, &places, &old, &new))
+}
+
+/// Every line break as `\n`.
+fn flatten(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+fn split_bom(text: &str) -> (&str, &str) {
+    match text.strip_prefix('\u{feff}') {
+        Some(body) => ("\u{feff}", body),
+        None => ("", text),
+    }
+}
+
+fn no_change(change: &Change<'_>) -> ToolError {
+    let why = if change.old == change.new {
+        "`old_string` and `new_string` are the same; check whether the work is already done"
+    } else {
+        "`old_string` and `new_string` differ in line endings or byte-order mark alone, which Edit \
+         keeps as they are in the file"
+    };
+    ToolError::new(ErrorCode::EditNoChange, why)
+}
+
+/// The starts of the places to replace: one, or all if `all`; none if none.
+fn find(text: &str, old: &str, all: bool) -> Result<Vec<usize>, ToolError> {
+    if all { find_all(text, old) } else { find_only(text, old) }
+}
+
+fn find_only(text: &str, old: &str) -> Result<Vec<usize>, ToolError> {
+    let Some(first) = text.find(old) else { return Ok(Vec::new()) };
+    let mut places = vec![first];
+    while places.len() < COUNTED
+        && let Some(next) = places.last().and_then(|last| next_place(text, old, *last))
+    {
+        places.push(next);
+    }
+    if places.len() == 1 {
+        return Ok(places);
+    }
+    let more = if places.len() == COUNTED { " or more" } else { "" };
+    Err(ToolError::new(
+        ErrorCode::EditAmbiguous,
+        format!(
+            "`old_string` is in the file {}{more} times, at\n{}add surrounding lines until it is \
+             there once, or set `replace_all`",
+            places.len(),
+            list(text, &places)
+        ),
+    ))
+}
+
+fn find_all(text: &str, old: &str) -> Result<Vec<usize>, ToolError> {
+    let places: Vec<usize> = text.match_indices(old).map(|(start, _)| start).collect();
+    for place in &places {
+        // A place that begins inside this one ends at most a length behind it.
+        let end = (place + 2 * old.len()).min(text.len());
+        let near = text.get(..text.floor_char_boundary(end)).unwrap_or(text);
+        if let Some(next) = next_place(near, old, *place).filter(|next| *next < place + old.len()) {
+            return Err(ToolError::new(
+                ErrorCode::EditAmbiguous,
+                format!(
+                    "the places of `old_string` overlap, so that it is not clear which to replace:\n{}\
+                     give an `old_string` that cannot overlap itself",
+                    list(text, &[*place, next])
+                ),
+            ));
+        }
+    }
+    Ok(places)
+}
+
+/// The next place behind the start of this one, overlapping or not.
+fn next_place(text: &str, old: &str, place: usize) -> Option<usize> {
+    let step = text.get(place..)?.chars().next()?.len_utf8();
+    let rest = text.get(place + step..)?;
+    Some(place + step + rest.find(old)?)
+}
+
+/// The lines at which places start, numbered and bounded.
+fn list(text: &str, places: &[usize]) -> String {
+    let mut list = String::new();
+    for place in places.iter().take(LISTED) {
+        let number = line_of(text, *place);
+        let line = text.lines().nth(number - 1).unwrap_or_default();
+        list.push_str(&format!("{number:>6}\t{}\n", explain::excerpt(line)));
+    }
+    if places.len() > LISTED {
+        list.push_str(&format!("       (and {} more)\n", places.len() - LISTED));
+    }
+    list
+}
+
+/// The number of the line that holds a byte, counted from 1.
+pub(crate) fn line_of(text: &str, byte: usize) -> usize {
+    1 + text.bytes().take(byte).filter(|byte| *byte == b'\n').count()
+}
+
+/// A text with every line break as `\n`, and the way back to its bytes.
+struct Flat<'a> {
+    body: &'a str,
+    text: String,
+    /// Where a `\r` was left out: the places of its `\n` in `text`.
+    pairs: Vec<usize>,
+}
+
+impl<'a> Flat<'a> {
+    fn new(body: &'a str) -> Self {
+        let pairs = body.match_indices("\r\n").enumerate().map(|(left_out, (at, _))| at - left_out);
+        Self { body, text: flatten(body), pairs: pairs.collect() }
+    }
+
+    /// The byte in `body` of a byte in `text`; a line break counts whole.
+    fn back(&self, at: usize) -> usize {
+        at + self.pairs.partition_point(|pair| *pair < at)
+    }
+
+    fn replace(&self, bom: &str, places: &[usize], old: &str, new: &str) -> Plan {
+        let (head, tail) = common_ends(old, new);
+        let middle = new.get(head..new.len() - tail).unwrap_or(new);
+        let mut plan = Plan { text: bom.to_owned(), spans: Vec::new(), lines: Vec::new() };
+        let mut done = 0;
+        let mut lines = Lines::default();
+        for place in places {
+            let span = self.back(place + head)..self.back(place + old.len() - tail);
+            plan.text.push_str(self.body.get(done..span.start).unwrap_or_default());
+            if self.breaks_by_pairs(place + head) {
+                plan.text.push_str(&middle.replace('\n', "\r\n"));
+            } else {
+                plan.text.push_str(middle);
+            }
+            done = span.end;
+            plan.lines.push(lines.at(&self.text, *place));
+            plan.spans.push(bom.len() + span.start..bom.len() + span.end);
+        }
+        plan.text.push_str(self.body.get(done..).unwrap_or_default());
+        plan
+    }
+
+    /// Whether new line breaks at `at` are CRLF: as the line there, else the one before.
+    fn breaks_by_pairs(&self, at: usize) -> bool {
+        let (before, after) = self.text.split_at(at);
+        let own = after.find('\n').map(|next| at + next);
+        own.or_else(|| before.rfind('\n')).is_some_and(|at| self.pairs.binary_search(&at).is_ok())
+    }
+}
+
+/// Counts lines over places in rising order, each byte once.
+#[derive(Default)]
+struct Lines {
+    counted: usize,
+    breaks: usize,
+}
+
+impl Lines {
+    fn at(&mut self, text: &str, place: usize) -> usize {
+        let part = text.get(self.counted..place).unwrap_or_default();
+        self.breaks += part.bytes().filter(|byte| *byte == b'\n').count();
+        self.counted = place;
+        self.breaks + 1
+    }
+}
+
+/// How many bytes two texts share at their start and, apart from that, at their end.
+fn common_ends(old: &str, new: &str) -> (usize, usize) {
+    let same = |(a, b): &(char, char)| a == b;
+    let length = |(a, _): (char, char)| a.len_utf8();
+    let head: usize = old.chars().zip(new.chars()).take_while(same).map(length).sum();
+    let (old, new) = (old.get(head..).unwrap_or_default(), new.get(head..).unwrap_or_default());
+    let ends = old.chars().rev().zip(new.chars().rev());
+    (head, ends.take_while(same).map(length).sum())
+}
+
+#[cfg(test)]
+mod tests;

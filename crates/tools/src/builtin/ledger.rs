@@ -1,0 +1,113 @@
+//! What this session last saw of each file.
+//!
+//! A hash decides whether a file changed. Small texts are kept as well, so that
+//! a refused Write can show *what* changed.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use blake3::Hash;
+
+/// The largest text that is kept, in bytes. A larger file has its hash only.
+pub(crate) const KEPT_TEXT: usize = 64 * 1024;
+/// How many texts are kept: the oldest one leaves first.
+const KEPT_FILES: usize = 64;
+
+/// What this session last saw of each file, by canonical path.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    pages: Mutex<Pages>,
+}
+
+#[derive(Debug, Default)]
+struct Pages {
+    hashes: HashMap<String, Hash>,
+    texts: HashMap<String, Arc<[u8]>>,
+    /// The paths in `texts`, oldest first.
+    order: VecDeque<String>,
+}
+
+/// How a file on disk compares with what the session saw.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// The session never saw it.
+    Never,
+    /// It is as the session saw it.
+    Same,
+    /// It changed; the text the session saw, if it was kept.
+    Changed(Option<Arc<[u8]>>),
+}
+
+impl Ledger {
+    /// Notes that the session now knows this content.
+    pub(crate) fn record(&self, path: &str, bytes: &[u8]) {
+        self.record_hash(path, blake3::hash(bytes), Some(bytes));
+    }
+
+    /// The same for content that was hashed as it streamed by.
+    pub(crate) fn record_hash(&self, path: &str, hash: Hash, bytes: Option<&[u8]>) {
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.hashes.insert(path.to_owned(), hash);
+        pages.forget_text(path);
+        if let Some(bytes) = bytes.filter(|bytes| bytes.len() <= KEPT_TEXT) {
+            pages.keep_text(path, bytes);
+        }
+    }
+
+    /// Compares content with what the session saw last.
+    pub(crate) fn compare(&self, path: &str, bytes: &[u8]) -> Seen {
+        let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        match pages.hashes.get(path) {
+            None => Seen::Never,
+            Some(hash) if *hash == blake3::hash(bytes) => Seen::Same,
+            Some(_) => Seen::Changed(pages.texts.get(path).cloned()),
+        }
+    }
+}
+
+impl Pages {
+    fn forget_text(&mut self, path: &str) {
+        if self.texts.remove(path).is_some() {
+            self.order.retain(|kept| kept != path);
+        }
+    }
+
+    fn keep_text(&mut self, path: &str, bytes: &[u8]) {
+        self.texts.insert(path.to_owned(), bytes.into());
+        self.order.push_back(path.to_owned());
+        if self.order.len() > KEPT_FILES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.texts.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_never_seen_then_the_same_then_changed() {
+        let ledger = Ledger::default();
+        assert_eq!(ledger.compare("a", b"one"), Seen::Never);
+        ledger.record("a", b"one");
+        assert_eq!(ledger.compare("a", b"one"), Seen::Same);
+        assert_eq!(ledger.compare("a", b"two"), Seen::Changed(Some(b"one".as_slice().into())));
+    }
+
+    #[test]
+    fn only_the_newest_small_texts_are_kept_but_every_hash() {
+        let ledger = Ledger::default();
+        for number in 0..=KEPT_FILES {
+            ledger.record(&number.to_string(), b"text");
+        }
+        ledger.record("large", &vec![b'x'; KEPT_TEXT + 1]);
+        assert_eq!(ledger.compare("0", b"other"), Seen::Changed(None));
+        assert_eq!(ledger.compare("1", b"other"), Seen::Changed(Some(b"text".as_slice().into())));
+        assert_eq!(ledger.compare("large", b"other"), Seen::Changed(None));
+        assert_eq!(ledger.pages.lock().unwrap().texts.len(), KEPT_FILES);
+    }
+}
