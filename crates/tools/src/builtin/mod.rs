@@ -1,4 +1,4 @@
-//! The built-in tools: Read, Write and Edit, in one workspace.
+//! The built-in tools: Read, Write, Edit and Bash, in one workspace.
 //!
 //! [`tools`] gives them to a [`ToolSet`](crate::ToolSet); they share one memory
 //! of what the session saw of each file, and one lock for changes.
@@ -11,7 +11,7 @@
 //! let workspace = Workspace::open(".")?;
 //! let set = builtin::tools(&workspace).into_iter().fold(ToolSet::new(), ToolSet::with);
 //! let names: Vec<_> = set.specs().into_iter().map(|spec| spec.name).collect();
-//! assert_eq!(names, ["Read", "Write", "Edit"]);
+//! assert_eq!(names, ["Read", "Write", "Edit", "Bash"]);
 //! # Ok(())
 //! # }
 //! ```
@@ -20,6 +20,7 @@
 compile_error!("the built-in tools need Unix: process groups, file modes, FIFOs");
 
 mod arguments;
+mod bash;
 mod edit;
 mod fs;
 mod ledger;
@@ -40,7 +41,10 @@ pub use self::{
 };
 use crate::{Tool, ToolContext, ToolError, ToolOutput};
 
-/// The built-in tools for one session: Read, Write, Edit, in this order.
+/// The default system prompt for an agent with these tools.
+pub const SYSTEM_PROMPT: &str = include_str!("system_prompt.md");
+
+/// The built-in tools for one session: Read, Write, Edit, Bash, in this order.
 ///
 /// They share what the session saw of each file, so make them once a session.
 #[must_use]
@@ -50,6 +54,7 @@ pub fn tools(workspace: &Workspace) -> Vec<Arc<dyn Tool>> {
         Arc::new(Read::new(shared.clone())),
         Arc::new(Write::new(shared.clone())),
         Arc::new(Edit::new(shared)),
+        Arc::new(Bash::new(workspace.clone())),
     ]
 }
 
@@ -129,3 +134,5 @@ fn broke_down() -> ToolError {
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod tests;

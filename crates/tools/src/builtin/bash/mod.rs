@@ -1,0 +1,231 @@
+//! Bash: one shell command, bounded in time and output.
+//!
+//! Three parts: `process` runs a shell in a session of its own, `output` bounds
+//! what it prints, `patch` finds the patch programs in it.
+
+mod output;
+mod patch;
+mod process;
+
+use std::{
+    io, os::unix::process::ExitStatusExt as _, path::Path, process::ExitStatus, time::Duration,
+};
+
+use async_trait::async_trait;
+use rustix::{io::Errno, process::Signal};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use turnbuckle_errors::ErrorCode;
+
+pub use self::patch::patch_command;
+use self::process::{End, Finished, Job};
+use super::{arguments, workspace::Workspace};
+use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
+
+/// How long a command may run unless it asks for more.
+const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
+/// The most a command may ask for.
+const MAX_LIMIT: Duration = Duration::from_secs(300);
+/// The longest single argument that Linux takes, its end included, in bytes.
+const MAX_COMMAND: usize = 128 * 1024 - 1;
+/// How much of a command a permission question quotes, in characters.
+const QUOTED: usize = 2000;
+
+const DESCRIPTION: &str = "\
+Runs one shell command in the workspace root by `bash -c` (or `sh -c`), without a terminal and \
+with empty input. Each call is a new shell: a `cd` or a variable does not last. It may run 60 s, or \
+`timeout_ms`, at most 300000; then it is ended with all it started. Background processes end with \
+the command. The output comes back with the exit code; more than 96 KiB or 4000 lines are cut in \
+the middle. A non-zero exit is a failure (TOOL_FAILED). Do not change files by shell patches \
+(`apply_patch`, `git apply`, `patch`) or hand-edited diffs: use Edit or Write.";
+
+/// The arguments of Bash.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct BashArguments {
+    /// The command, as one would type it.
+    command: String,
+    /// How long it may run, in milliseconds. Default: 60000. Maximum: 300000.
+    #[serde(default)]
+    #[schemars(with = "u64", range(min = 1, max = 300_000))]
+    timeout_ms: Option<u64>,
+}
+
+/// Runs shell commands.
+pub(crate) struct Bash {
+    spec: ToolSpec,
+    workspace: Workspace,
+    has_bash: bool,
+}
+
+impl Bash {
+    pub(crate) fn new(workspace: Workspace) -> Self {
+        let has_bash = Path::new("/bin/bash").exists();
+        Self { spec: arguments::spec::<BashArguments>("Bash", DESCRIPTION), workspace, has_bash }
+    }
+
+    /// The shell for a command.
+    ///
+    /// `git apply x | tail` ends with the exit code of `tail`: a command that
+    /// applies a patch runs with `pipefail`, so that the patch decides.
+    const fn shell(&self, patches: bool) -> &'static [&'static str] {
+        match (self.has_bash, patches) {
+            (true, true) => &["/bin/bash", "-o", "pipefail", "-c"],
+            (true, false) => &["/bin/bash", "-c"],
+            // Not every `sh` knows `pipefail`.
+            (false, _) => &["/bin/sh", "-c"],
+        }
+    }
+}
+
+#[async_trait]
+impl Tool for Bash {
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn effect(&self, _input: &Value) -> Effect {
+        Effect::Execute
+    }
+
+    fn describe(&self, input: &Value) -> String {
+        let command = input.get("command").and_then(Value::as_str).unwrap_or("?");
+        match command.char_indices().nth(QUOTED) {
+            None => format!("run the shell command: {command}"),
+            Some((end, _)) => format!(
+                "run the shell command ({} bytes), which begins: {}",
+                command.len(),
+                command.get(..end).unwrap_or_default()
+            ),
+        }
+    }
+
+    async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        let arguments: BashArguments = arguments::parse(&self.spec, input)?;
+        let limit = limit(&arguments)?;
+        check_command(&arguments.command)?;
+        let patch = patch_command(&arguments.command);
+        let job = Job {
+            shell: self.shell(patch.is_some()),
+            command: &arguments.command,
+            folder: self.workspace.path(),
+            limit,
+        };
+        let result = match job.run(&context.cancel).await {
+            Ok(finished) => report(finished, limit),
+            Err(error) => Err(not_started(&error)),
+        };
+        match (result, patch) {
+            (result, None) => result,
+            (Ok(output), Some(patch)) => Ok(output.with_touched(Touched::PatchCommand(patch))),
+            (Err(error), Some(patch)) => Err(error.with_touched(Touched::PatchCommand(patch))),
+        }
+    }
+}
+
+fn limit(arguments: &BashArguments) -> Result<Duration, ToolError> {
+    let Some(asked) = arguments.timeout_ms else { return Ok(DEFAULT_LIMIT) };
+    let asked = Duration::from_millis(asked);
+    if asked.is_zero() || asked > MAX_LIMIT {
+        let text = format!(
+            "Bash: `timeout_ms` must be from 1 to {}; leave it out for {}",
+            MAX_LIMIT.as_millis(),
+            DEFAULT_LIMIT.as_millis()
+        );
+        return Err(ToolError::new(ErrorCode::InvalidArgument, text));
+    }
+    Ok(asked)
+}
+
+fn check_command(command: &str) -> Result<(), ToolError> {
+    let why = if command.trim().is_empty() {
+        "`command` is empty; give a shell command".to_owned()
+    } else if command.contains('\0') {
+        "`command` holds a NUL character, which no command can; remove it".to_owned()
+    } else if command.len() > MAX_COMMAND {
+        format!(
+            "`command` has {} bytes, and at most {MAX_COMMAND} are possible; Write it to a file and run that",
+            command.len()
+        )
+    } else {
+        return Ok(());
+    };
+    Err(ToolError::new(ErrorCode::InvalidArgument, format!("Bash: {why}")))
+}
+
+fn report(finished: Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
+    let (code, how) = match finished.end {
+        End::Exited(status) if status.success() => (None, "exit code 0".to_owned()),
+        End::Exited(status) => (Some(ErrorCode::ToolFailed), exit(status)),
+        End::TimedOut => (
+            Some(ErrorCode::ToolTimeout),
+            format!(
+                "timed out after {} ms and was ended with all it started; ask for more by \
+                 `timeout_ms` (at most {}), or for less work",
+                limit.as_millis(),
+                MAX_LIMIT.as_millis()
+            ),
+        ),
+        End::Cancelled => (
+            Some(ErrorCode::TurnAborted),
+            "the prompt was cancelled: the command was ended with all it started".to_owned(),
+        ),
+    };
+    let held = if finished.held {
+        "(background processes were still running; they were ended and their output was cut off)\n"
+    } else {
+        ""
+    };
+    let output = output::render(finished.stdout.finish(), finished.stderr.finish());
+    let text = format!("{how}\n{held}{output}");
+    code.map_or_else(
+        || Ok(ToolOutput::text(text.clone())),
+        |code| Err(ToolError::new(code, text.clone())),
+    )
+}
+
+fn exit(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}{}", signal_name(signal)),
+        (None, None) => "ended in an unknown way".to_owned(),
+    }
+}
+
+fn signal_name(number: i32) -> &'static str {
+    const NAMES: &[(Signal, &str)] = &[
+        (Signal::HUP, " (HUP)"),
+        (Signal::INT, " (INT)"),
+        (Signal::QUIT, " (QUIT)"),
+        (Signal::ILL, " (ILL)"),
+        (Signal::ABORT, " (ABRT)"),
+        (Signal::BUS, " (BUS)"),
+        (Signal::FPE, " (FPE)"),
+        (Signal::KILL, " (KILL)"),
+        (Signal::SEGV, " (SEGV)"),
+        (Signal::PIPE, " (PIPE)"),
+        (Signal::ALARM, " (ALRM)"),
+        (Signal::TERM, " (TERM)"),
+        (Signal::XCPU, " (XCPU)"),
+        (Signal::XFSZ, " (XFSZ)"),
+    ];
+    NAMES.iter().find(|(signal, _)| signal.as_raw() == number).map_or("", |(_, name)| name)
+}
+
+fn not_started(error: &io::Error) -> ToolError {
+    let exhausted = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
+    let code = match Errno::from_io_error(error) {
+        Some(errno) if exhausted.contains(&errno) => ErrorCode::ProcessResourceExhausted,
+        _ => ErrorCode::ToolFailed,
+    };
+    let advice = if error.kind() == io::ErrorKind::NotFound {
+        "; does the workspace still exist under its path?"
+    } else {
+        ""
+    };
+    ToolError::new(code, format!("the shell could not be started: {error}{advice}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+use std::{ffi::OsString, time::Duration};
+
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::{process::environment, *};
+use crate::builtin::fixture::Fixture;
+
+/// Far more than anything here takes, far less than what it must not wait for.
+const SOON: Duration = Duration::from_secs(60);
+
+fn command(text: &str) -> Value {
+    json!({ "command": text })
+}
+
+/// Waits until a file is there and complete (ends with a newline).
+async fn line_in(fixture: &Fixture, name: &str) -> String {
+    let read = async {
+        loop {
+            if let Ok(text) = std::fs::read_to_string(fixture.path(name))
+                && text.ends_with('\n')
+            {
+                return text.trim().to_owned();
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, read).await.unwrap()
+}
+
+/// Waits until a process is gone, or only its entry is left.
+async fn gone(pid: &str) {
+    let wait = async {
+        loop {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            if stat.is_empty() || stat.rsplit(')').next().unwrap().trim_start().starts_with('Z') {
+                return;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(SOON, wait).await.expect("the process goes away");
+}
+
+#[tokio::test]
+async fn a_command_runs_in_the_workspace_root_and_says_its_exit_code() {
+    let fixture = Fixture::new();
+    fixture.put("a", "");
+    let output = fixture.call("Bash", command("ls; pwd -P; echo oops >&2")).await.unwrap();
+    let root = fixture.workspace.path().display();
+    assert_eq!(output.text, format!("exit code 0\n[stdout]\na\n{root}\n[stderr]\noops\n"));
+    assert_eq!(output.touched, None);
+    assert_eq!(fixture.text("Bash", command("true")).await, "exit code 0\n(no output)\n");
+}
+
+#[tokio::test]
+async fn failures_and_signals_come_back_with_the_output() {
+    let fixture = Fixture::new();
+    let error = fixture.error("Bash", command("echo out; exit 3"), ErrorCode::ToolFailed).await;
+    assert_eq!(error.text, "exit code 3\n[stdout]\nout\n");
+    let error = fixture.error("Bash", command("kill -9 $$"), ErrorCode::ToolFailed).await;
+    assert_eq!(error.text, "ended by signal 9 (KILL)\n(no output)\n");
+    let error = fixture.error("Bash", command("no-such-program"), ErrorCode::ToolFailed).await;
+    assert!(error.text.starts_with("exit code 127\n[stderr]\n"), "{error}");
+}
+
+#[tokio::test]
+async fn there_is_no_input_and_no_terminal() {
+    let fixture = Fixture::new();
+    let script = "cat; test -t 0 || echo no input; (: < /dev/tty) 2>/dev/null || echo no terminal; echo $TERM";
+    let text = fixture.text("Bash", command(script)).await;
+    assert_eq!(text, "exit code 0\n[stdout]\nno input\nno terminal\ndumb\n");
+}
+
+#[tokio::test]
+async fn a_command_has_a_session_of_its_own() {
+    let fixture = Fixture::new();
+    let script = "ps -o sid= -p $$ 2>/dev/null || cut -d' ' -f6 /proc/$$/stat; echo $$";
+    let text = fixture.text("Bash", command(script)).await;
+    let numbers: Vec<&str> = text.lines().skip(2).map(str::trim).collect();
+    assert_eq!(numbers[0], numbers[1], "{text}");
+}
+
+#[test]
+fn only_allowed_variables_reach_a_command() {
+    let own = [
+        ("PATH", "/bin"),
+        ("LC_ALL", "C"),
+        ("HOME", "/h"),
+        ("OPENAI_API_KEY", "k"),
+        ("ANTHROPIC_API_KEY", "k"),
+        ("AWS_SECRET_ACCESS_KEY", "k"),
+        ("TERM", "xterm"),
+        ("BASH_ENV", "x"),
+        ("LCX", "x"),
+        ("MY_TOKEN", "k"),
+        ("SSH_AUTH_SOCK", "s"),
+    ];
+    let own = own.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let kept = environment(own.into_iter());
+    let kept: Vec<(&str, &str)> = kept
+        .iter()
+        .map(|(name, value)| (name.to_str().unwrap(), value.to_str().unwrap()))
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            ("PATH", "/bin"),
+            ("LC_ALL", "C"),
+            ("HOME", "/h"),
+            ("TERM", "dumb"),
+            ("PAGER", "cat"),
+            ("GIT_TERMINAL_PROMPT", "0")
+        ]
+    );
+}
+
+#[tokio::test]
+async fn the_environment_of_the_host_does_not_leak() {
+    // Cargo sets this for tests; it stands for any variable of the host.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    let fixture = Fixture::new();
+    let text = fixture.text("Bash", command("env")).await;
+    assert!(!text.contains("CARGO_MANIFEST_DIR"), "{text}");
+    assert!(text.contains("PATH="), "{text}");
+}
+
+#[tokio::test]
+async fn it_ends_when_the_shell_ends_whatever_holds_the_pipe() {
+    let fixture = Fixture::new();
+    let run = fixture.call("Bash", command("sleep 300 & echo $! > pid; echo started"));
+    let output = timeout(SOON, run).await.unwrap().unwrap();
+    assert!(output.text.starts_with("exit code 0\n(background processes"), "{}", output.text);
+    assert!(output.text.ends_with("[stdout]\nstarted\n"), "{}", output.text);
+    gone(&line_in(&fixture, "pid").await).await;
+    // Out of the group by a session of its own, and still holding the pipe.
+    let run = fixture.call("Bash", command("setsid sleep 30 & echo started"));
+    timeout(SOON, run).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_timeout_ends_the_tree_and_keeps_the_output() {
+    let fixture = Fixture::new();
+    let script = "echo before; sleep 300 & echo $! > pid; wait";
+    let input = json!({"command": script, "timeout_ms": 3000});
+    let run = fixture.error("Bash", input, ErrorCode::ToolTimeout);
+    let error = timeout(SOON, run).await.unwrap();
+    assert!(error.text.starts_with("timed out after 3000 ms"), "{error}");
+    assert!(error.text.ends_with("[stdout]\nbefore\n"), "{error}");
+    gone(&line_in(&fixture, "pid").await).await;
+}
+
+/// Cancels a command once it has written `pid`; its error and that pid.
+async fn cancelled_once_ready(fixture: &Fixture, script: &str) -> (ToolError, String) {
+    let cancel = CancellationToken::new();
+    let run = fixture.call_until("Bash", command(script), &cancel);
+    let cancelling = async {
+        let pid = line_in(fixture, "pid").await;
+        cancel.cancel();
+        pid
+    };
+    let both = async { tokio::join!(run, cancelling) };
+    let (result, pid) = timeout(SOON, both).await.unwrap();
+    let error = result.unwrap_err();
+    assert_eq!(error.code, ErrorCode::TurnAborted);
+    (error, pid)
+}
+
+#[tokio::test]
+async fn cancelling_ends_the_command() {
+    let fixture = Fixture::new();
+    let (error, pid) = cancelled_once_ready(&fixture, "echo $$ > pid; sleep 300").await;
+    assert!(error.text.starts_with("the prompt was cancelled"), "{error}");
+    gone(&pid).await;
+}
+
+#[tokio::test]
+async fn what_ignores_term_is_killed_after_the_grace() {
+    let fixture = Fixture::new();
+    let script = "(trap '' TERM; echo $BASHPID > pid; while :; do sleep 1; done) & wait";
+    let started = Instant::now();
+    let (_, pid) = cancelled_once_ready(&fixture, script).await;
+    assert!(started.elapsed() >= Duration::from_secs(2), "the grace was given");
+    gone(&pid).await;
+}
+
+#[tokio::test]
+async fn what_obeys_term_may_clean_up() {
+    let fixture = Fixture::new();
+    let script = "trap 'echo cleaned; exit 1' TERM; echo $$ > pid; while :; do sleep 0.05; done";
+    let (error, _) = cancelled_once_ready(&fixture, script).await;
+    assert!(error.text.contains("[stdout]\ncleaned\n"), "{error}");
+}
+
+#[tokio::test]
+async fn dropping_the_future_kills_the_group() {
+    let fixture = Fixture::new();
+    let script = "trap '' TERM; sleep 300 & echo $! > child; echo $$ > pid; wait";
+    let run = fixture.call("Bash", command(script));
+    let pid = tokio::select! {
+        _ = run => panic!("it does not end by itself"),
+        pid = line_in(&fixture, "pid") => pid,
+    };
+    gone(&pid).await;
+    gone(&line_in(&fixture, "child").await).await;
+}
+
+#[tokio::test]
+async fn a_flood_is_bounded_and_both_ends_are_shown() {
+    let fixture = Fixture::new();
+    let run = fixture.text("Bash", command("seq 1 2000000; printf 'last\\xff' >&2"));
+    let text = timeout(SOON, run).await.unwrap();
+    assert!(text.len() < 97 * 1024, "{}", text.len());
+    assert!(text.starts_with("exit code 0\n[stdout]\n1\n2\n"));
+    assert!(text.contains(" bytes left out here) …\n"));
+    assert!(text.contains("\n2000000\n[stderr]\nlast\u{fffd}\n"));
+}
+
+#[tokio::test]
+async fn a_patch_command_is_told_to_the_guard_and_its_failure_is_not_hidden() {
+    let fixture = Fixture::new();
+    let run = fixture.call("Bash", command("patch() { cat > got; }; patch -p1 < /dev/null | cat"));
+    let output = run.await.unwrap();
+    assert_eq!(output.touched, Some(Touched::PatchCommand("patch -p1".to_owned())));
+    let hidden = command("git apply none.patch | tail -1");
+    let error = fixture.error("Bash", hidden, ErrorCode::ToolFailed).await;
+    assert_eq!(error.touched, Some(Touched::PatchCommand("git apply none.patch".to_owned())));
+    // Without a patch in it, a pipe ends as its last command does.
+    let output = fixture.call("Bash", command("false | true")).await.unwrap();
+    assert_eq!(output.touched, None);
+}
+
+#[tokio::test]
+async fn arguments_that_cannot_be_run_are_refused() {
+    let fixture = Fixture::new();
+    for (input, why) in [
+        (command(" \n"), "`command` is empty"),
+        (command("a\0b"), "NUL"),
+        (command(&"x".repeat(MAX_COMMAND + 1)), "Write it to a file"),
+        (json!({"command": "ls", "timeout_ms": 0}), "from 1 to 300000"),
+        (json!({"command": "ls", "timeout_ms": 300_001}), "from 1 to 300000"),
+        (json!({"cmd": "ls"}), "there is no argument `cmd`"),
+    ] {
+        let error = fixture.error("Bash", input, ErrorCode::InvalidArgument).await;
+        assert!(error.text.contains(why), "{error}");
+    }
+    let long = format!("true {}", "x".repeat(MAX_COMMAND - 5));
+    fixture.text("Bash", command(&long)).await;
+}
+
+#[test]
+fn a_machine_without_resources_is_told_apart() {
+    let exhausted = io::Error::from_raw_os_error(Errno::AGAIN.raw_os_error());
+    assert_eq!(not_started(&exhausted).code, ErrorCode::ProcessResourceExhausted);
+    let missing = not_started(&io::ErrorKind::NotFound.into());
+    assert_eq!(missing.code, ErrorCode::ToolFailed);
+    assert!(missing.text.contains("does the workspace still exist"), "{missing}");
+}
