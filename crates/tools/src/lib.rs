@@ -1,9 +1,5 @@
-//! Hands for a model, and the guards on them.
-//!
-//! A [`Tool`] does one thing to the machine. A [`ToolSet`] holds the tools of a
-//! session; [`ToolSet::begin_prompt`] opens the one door through which every
-//! call of a prompt goes: look up, ask for permission, pass the guards, run,
-//! contain a panic. The built-in tools live behind the feature `builtin`.
+#![cfg_attr(feature = "builtin", doc = include_str!("../README.md"))]
+#![cfg_attr(not(feature = "builtin"), doc = "Hands for a model, and the guards on them.")]
 
 mod approve;
 mod call;
