@@ -20,7 +20,7 @@ pub(crate) struct Fixture {
 impl Fixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().join("root");
+        let root = folder.path().join("base");
         fs::create_dir(&root).unwrap();
         let workspace = Workspace::open(&root).unwrap();
         let tools = tools(&workspace);

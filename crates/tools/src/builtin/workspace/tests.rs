@@ -44,7 +44,7 @@ fn all_spellings_of_a_file_have_one_canonical_path() {
     symlink(&root, fixture.folder.path().join("other-root")).unwrap();
     let absolute = root.join("dir/a").to_str().unwrap().to_owned();
     let other = fixture.folder.path().join("other-root/dir/a").to_str().unwrap().to_owned();
-    let above = format!("{}/../root/dir/a", root.display());
+    let above = format!("{}/../base/dir/a", root.display());
     for path in [
         "dir/a",
         "./dir/a",
@@ -57,7 +57,7 @@ fn all_spellings_of_a_file_have_one_canonical_path() {
         "absolute",
         "chain",
         "dir/up",
-        "../root/dir/a",
+        "../base/dir/a",
         &absolute,
         &other,
         &above,
@@ -86,7 +86,7 @@ fn paths_that_lead_out_are_refused_whether_or_not_something_is_there() {
     let fixture = Fixture::new();
     let root = fixture.workspace.path().to_path_buf();
     fs::write(fixture.folder.path().join("secret"), "").unwrap();
-    fs::create_dir(fixture.folder.path().join("root-beside")).unwrap();
+    fs::create_dir(fixture.folder.path().join("base-beside")).unwrap();
     symlink("/etc/passwd", root.join("out")).unwrap();
     symlink("../secret", root.join("up")).unwrap();
     symlink("/", root.join("slash")).unwrap();
@@ -152,7 +152,7 @@ fn what_is_no_regular_file_is_named() {
 fn paths_that_no_file_can_have_are_refused() {
     let fixture = Fixture::new();
     symlink("loop", fixture.path("loop")).unwrap();
-    symlink("../root/climb", fixture.path("climb")).unwrap();
+    symlink("../base/climb", fixture.path("climb")).unwrap();
     symlink(std::ffi::OsStr::from_bytes(b"\xff"), fixture.path("bytes")).unwrap();
     let long_name = "x".repeat(MAX_NAME + 1);
     let long_path = "x/".repeat(MAX_PATH);
