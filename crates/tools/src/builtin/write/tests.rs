@@ -157,3 +157,18 @@ async fn changes_of_one_session_run_one_at_a_time() {
         result.unwrap();
     }
 }
+
+#[tokio::test]
+async fn the_owner_of_a_file_is_kept() {
+    let fixture = Fixture::new();
+    fixture.put("a", "one");
+    fixture.chmod("a", 0o640);
+    if let Err(error) = std::os::unix::fs::chown(fixture.path("a"), Some(65534), Some(65534)) {
+        eprintln!("skipped: only root can give a file away ({error})");
+        return;
+    }
+    fixture.text("Write", json!({"path": "a", "content": "two"})).await;
+    let metadata = std_fs::metadata(fixture.path("a")).unwrap();
+    assert_eq!((metadata.uid(), metadata.gid()), (65534, 65534));
+    assert_eq!((fixture.mode("a"), fixture.get("a")), (0o640, b"two".to_vec()));
+}
