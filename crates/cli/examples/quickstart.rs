@@ -1,4 +1,5 @@
 //! The example of the README, word for word.
+#![expect(clippy::print_stdout, reason = "an example prints")]
 
 use std::sync::Arc;
 

@@ -76,7 +76,7 @@ async fn play(args: &DemoArgs) -> Result<ExitCode, Failure> {
 fn session(workspace: &Path, server: &FaultServer) -> Result<Session, Failure> {
     let workspace = Workspace::open(workspace).map_err(|error| invalid(&error.to_string()))?;
     let redact = Arc::new(Redactor::default());
-    let provider = OpenAiChat::builder(&server.base_url()).redactor(redact.clone()).build()?;
+    let provider = OpenAiChat::builder(server.base_url()).redactor(redact.clone()).build()?;
     // Everything may run unasked, since the workspace is thrown away.
     let tools = builtin::tools(&workspace)
         .into_iter()

@@ -92,7 +92,8 @@ mod tests {
         check("0123456789a", "\x1b[1A\r\x1b[J");
         check("one\ntwo\n", "\x1b[2A\r\x1b[J");
         check("漢字漢字漢x", "\x1b[1A\r\x1b[J");
-        check("a\tb\tc", "\x1b[1A\r\x1b[J");
+        check("a\tb\tc", "\r\x1b[J");
+        check("a\tb\tcd", "\x1b[1A\r\x1b[J");
         check("1\n2\n3\n4\n5\n6\n7\n", "\x1b[4A\r\x1b[J");
     }
 

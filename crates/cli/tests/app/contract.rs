@@ -1,0 +1,272 @@
+use std::{io::BufRead as _, process::Stdio};
+
+use serde_json::{Value, json};
+
+use crate::stage::{Ran, Stage, app, kinds, ran};
+
+const KEY: &str = "sk-canary-0123456789abcdef";
+
+#[test]
+fn a_cut_stream_gives_the_documented_events_and_a_clean_second_request() {
+    let stage = Stage::of(&["cut_inside_event", "whole"]);
+    let events = stage.run(&["--output", "ndjson"]);
+    assert_eq!(events.code, Some(0), "{}", events.stderr);
+    let events = events.lines();
+    assert_eq!(
+        kinds(&events),
+        [
+            "agent_start",
+            "turn_start",
+            "message_start",
+            "message_update",
+            "retry_scheduled",
+            "retry_started",
+            "message_restart",
+            "message_update",
+            "message_end",
+            "turn_end",
+            "agent_end",
+        ]
+    );
+    let scheduled = events.iter().find(|event| event["type"] == "retry_scheduled").unwrap();
+    assert_eq!(
+        (
+            &scheduled["budget"],
+            &scheduled["delayMs"],
+            &scheduled["phase"],
+            &scheduled["failure"]["code"]
+        ),
+        (&json!("stream"), &json!(750), &json!("stream"), &json!("STREAM_FAILED"))
+    );
+    let ids: Vec<&Value> =
+        events.iter().map(|event| &event["messageId"]).filter(|id| id.is_string()).collect();
+    assert!(ids.iter().all(|id| *id == ids[0]));
+    for (event, seq) in events.iter().zip(1..) {
+        assert_eq!(event["seq"], seq);
+        assert!(
+            event["sessionId"].is_string() && event["turn"].is_u64() && event["ts"].is_string(),
+            "{event}"
+        );
+    }
+
+    let end = events.iter().find(|event| event["type"] == "message_end").unwrap();
+    let deltas = |from: usize, to: usize| -> String {
+        events[from..to].iter().filter_map(|event| event["delta"].as_str()).collect()
+    };
+    let restart = events.iter().position(|event| event["type"] == "message_restart").unwrap();
+    assert_eq!(end["message"]["text"], deltas(restart, events.len()));
+    let partial = deltas(0, restart);
+    assert!(!partial.is_empty());
+
+    let asked = stage.asked();
+    assert_eq!(asked.len(), 2);
+    assert_eq!(asked[0].body, asked[1].body);
+    assert!(!asked[1].body.to_string().contains(partial.trim()));
+    assert_ne!(asked[0].connection, asked[1].connection);
+}
+
+#[test]
+fn the_summary_of_a_recovered_run_is_one_object() {
+    let stage = Stage::of(&["cut_between_events", "whole"]);
+    let ran = stage.run(&["--output", "json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let summary = ran.object();
+    assert_eq!(summary["ok"], true);
+    assert_eq!(summary["outcome"], "completed");
+    assert_eq!(summary["finish"], "stop");
+    assert_eq!(summary["attempts"], 2);
+    assert_eq!(summary["retries"][0]["code"], "STREAM_FAILED");
+    assert_eq!(summary["failure"], Value::Null);
+    assert_eq!(summary["toolCalls"], json!([]));
+    assert!(summary["usage"]["outputTokens"].is_u64());
+    assert!(summary["timing"]["backoffMs"].as_u64().unwrap() >= 750);
+    assert_eq!(ran.stdout.lines().count(), 1);
+}
+
+#[test]
+fn a_persistent_cut_fails_once_visibly_and_exits_1() {
+    let stage = Stage::of(&["cut_inside_event"]);
+    let ran = stage.run(&["--output", "ndjson"]);
+    assert_eq!(ran.code, Some(1));
+    let events = ran.lines();
+    let tail: Vec<_> = kinds(&events).into_iter().rev().take(4).collect();
+    assert_eq!(tail, ["agent_end", "error", "turn_end", "message_end"]);
+    let failure = &events.last().unwrap()["failure"];
+    assert_eq!(failure["code"], "STREAM_FAILED");
+    assert_eq!(failure["details"]["phase"], "stream");
+    assert_eq!(failure["details"]["retryAttempt"], 2);
+    assert_eq!(failure["details"]["delivered"], "yes");
+    assert!(failure["details"]["eventsReceived"].as_u64().unwrap() > 0, "{failure}");
+    assert!(!failure["details"]["causes"].as_array().unwrap().is_empty(), "{failure}");
+    assert_eq!(stage.asked().len(), 2);
+}
+
+#[test]
+fn in_text_only_whole_messages_reach_a_pipe() {
+    let stage = Stage::of(&["cut_inside_event", "whole"]);
+    let ran = stage.run(&[]);
+    assert_eq!(ran.code, Some(0));
+    let summary = Stage::of(&["whole"]).run(&["--output", "json"]).object();
+    assert_eq!(ran.stdout.trim_end(), summary["text"].as_str().unwrap());
+    assert!(
+        ran.stderr.contains("STREAM_FAILED") && ran.stderr.contains("trying again in 0.75 s"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'));
+}
+
+#[test]
+fn a_failure_in_text_says_what_to_do() {
+    let ran = Stage::of(&["model_not_found"]).run(&[]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(ran.stdout, "");
+    assert!(
+        ran.stderr.contains("MODEL_NOT_CONFIGURED") && ran.stderr.contains("what to do:"),
+        "{}",
+        ran.stderr
+    );
+}
+
+fn with_key(stage: &Stage, more: &[&str]) -> Ran {
+    let mut command = app(&stage.state());
+    command
+        .env("MY_KEY", KEY)
+        .args(["run", "go", "--api-key-env", "MY_KEY", "--base-url", &stage.base_url()])
+        .args(["--workspace".into(), stage.workspace().into_os_string()])
+        .args(more);
+    ran(command)
+}
+
+#[test]
+fn a_refused_key_is_asked_once_and_never_printed() {
+    for format in ["text", "json", "ndjson"] {
+        let stage = Stage::of(&["unauthorized"]);
+        let ran = with_key(&stage, &["--output", format]);
+        assert_eq!(ran.code, Some(1));
+        let asked = stage.asked();
+        assert_eq!(asked.len(), 1);
+        assert_eq!(asked[0].headers.get("authorization"), Some(format!("Bearer {KEY}").as_str()));
+        let printed = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(printed.contains("PROVIDER_UNAUTHORIZED"), "{printed}");
+        assert!(!printed.contains("canary"), "{printed}");
+    }
+}
+
+#[test]
+fn without_its_variable_a_given_address_gets_no_key() {
+    let stage = Stage::of(&["whole"]);
+    let mut command = app(&stage.state());
+    command.env("OPENAI_API_KEY", KEY).args(["run", "go", "--base-url", &stage.base_url()]);
+    assert_eq!(ran(command).code, Some(0));
+    assert_eq!(stage.asked()[0].headers.get("authorization"), None);
+}
+
+#[test]
+fn headers_model_system_and_limits_reach_the_provider() {
+    let stage = Stage::of(&["whole"]);
+    let ran = stage.run(&[
+        "--model",
+        "model-7",
+        "--system",
+        "be brief",
+        "--header",
+        "x-team=research",
+        "--tools",
+        "Read",
+        "--max-output-tokens",
+        "77",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let asked = &stage.asked()[0];
+    assert_eq!(asked.headers.get("x-team"), Some("research"));
+    assert_eq!(asked.body["model"], "model-7");
+    assert_eq!(asked.body["messages"][0], json!({"role": "system", "content": "be brief"}));
+    assert_eq!(asked.body["tools"].as_array().unwrap().len(), 1);
+    let cap = ["max_tokens", "max_completion_tokens"].map(|field| asked.body[field].as_u64());
+    assert!(cap.contains(&Some(77)), "{}", asked.body);
+}
+
+#[test]
+fn a_config_file_sets_what_flags_do_not() {
+    let stage = Stage::of(&["whole"]);
+    let config = stage.workspace().join("turnbuckle.toml");
+    std::fs::write(&config, "model = \"from-file\"\nmax_output_tokens = 5\ntools = \"none\"\n")
+        .unwrap();
+    let ran = stage.run(&["--config", config.to_str().unwrap(), "--max-output-tokens", "9"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let asked = &stage.asked()[0].body;
+    assert_eq!(asked["model"], "from-file");
+    assert!(asked.get("tools").is_none());
+    assert!(asked.to_string().contains(":9"), "{asked}");
+}
+
+#[test]
+fn a_stalled_stream_is_given_up_by_the_named_clock() {
+    let stage = Stage::of(&["stall"]);
+    let ran = stage.run(&["--output", "json", "--idle-timeout-ms", "300"]);
+    assert_eq!(ran.code, Some(1));
+    let summary = ran.object();
+    assert_eq!(summary["failure"]["code"], "TIMEOUT");
+    assert!(summary["failure"]["message"].as_str().unwrap().contains("byte_idle"), "{summary}");
+    assert_eq!(summary["attempts"], 2);
+    assert_eq!(stage.asked().len(), 2);
+
+    let stage = Stage::of(&["stall_before_headers"]);
+    let summary = stage.run(&["--output", "json", "--first-byte-timeout-ms", "300"]).object();
+    assert!(summary["failure"]["message"].as_str().unwrap().contains("first_event"), "{summary}");
+}
+
+#[test]
+fn a_session_goes_on_where_it_ended() {
+    let stage = Stage::new(
+        "[[step]]\nbehaviour = \"whole\"\ntext = \"the first answer\"\n[[step]]\nbehaviour = \"whole\"\n",
+    );
+    let first = stage.run(&["--output", "json"]).object();
+    let id = first["sessionId"].as_str().unwrap();
+    let second = stage.run(&["--output", "json", "--session", id]).object();
+    assert_eq!(second["sessionId"], id);
+    let history = stage.asked()[1].body["messages"].to_string();
+    assert!(history.contains("the first answer"), "{history}");
+}
+
+#[test]
+fn an_interrupt_ends_the_run_quietly_with_130() {
+    let stage = Stage::of(&["stall"]);
+    let mut command = app(&stage.state());
+    command
+        .args(["run", "go", "--output", "ndjson", "--base-url", &stage.base_url()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut lines =
+        std::io::BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    // Once a delta came, the run is in the middle of its answer.
+    let begun = lines.by_ref().find(|line| line.contains("message_update")).unwrap();
+    assert!(begun.contains("delta"));
+    let kill = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(kill.success());
+    let rest: Vec<Value> = lines.map(|line| serde_json::from_str(&line).unwrap()).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let tail: Vec<_> = kinds(&rest).into_iter().rev().take(3).collect();
+    assert_eq!(tail, ["agent_end", "turn_end", "message_end"]);
+    assert_eq!(rest.last().unwrap()["outcome"], "aborted");
+    assert_eq!(stage.asked().len(), 1);
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_run() {
+    let stage = Stage::new("[[step]]\nbehaviour = \"whole\"\nevent_delay_ms = 20\n");
+    let mut command = app(&stage.state());
+    command
+        .args(["run", "go", "--output", "ndjson", "--base-url", &stage.base_url()])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(stage.asked().len() <= 1);
+}

@@ -1,0 +1,55 @@
+//! The documents say what the program does.
+
+use std::time::Duration;
+
+use turnbuckle_providers::Clocks;
+use turnbuckle_runtime::RecoveryPolicy;
+
+const README: &str = include_str!("../../../../README.md");
+const RECOVERY: &str = include_str!("../../../../docs/RECOVERY.md");
+const QUICKSTART: &str = include_str!("../../examples/quickstart.rs");
+
+#[test]
+fn the_example_of_the_readme_is_the_one_that_compiles() {
+    let code = README.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
+    assert!(QUICKSTART.ends_with(code), "copy the README's example to examples/quickstart.rs");
+}
+
+#[test]
+fn the_recovery_page_has_the_numbers_of_the_policy() {
+    let policy = RecoveryPolicy::default();
+    let ms = |duration: Duration| format!("{} ms", duration.as_millis());
+    let s = |duration: Duration| format!("{} s", duration.as_secs());
+    for row in [
+        format!(
+            "| 1 | {}, up to 25 % jitter on top, at most {};",
+            ms(policy.setup.delay),
+            s(policy.setup.cap)
+        ),
+        format!("| {} | {} |", policy.stream.retries, ms(policy.stream.delay)),
+        format!(
+            "either phase | {} | the server's wish up to {}",
+            policy.capacity.retries,
+            s(policy.capacity.server_cap)
+        ),
+        format!(
+            "else {}, doubling, up to 25 % jitter on top, at most {} |",
+            s(policy.capacity.delay),
+            s(policy.capacity.cap)
+        ),
+        format!("makes at most **{} attempts**", policy.max_attempts()),
+    ] {
+        assert!(RECOVERY.contains(&row), "docs/RECOVERY.md lacks: {row}");
+    }
+    let clocks = Clocks::default();
+    for (name, clock) in [
+        ("`connect`", clocks.connect),
+        ("`first_event`", clocks.first_event),
+        ("`byte_idle`", clocks.byte_idle),
+        ("`progress_idle`", clocks.progress_idle),
+        ("finish grace", clocks.finish_grace),
+    ] {
+        let row = format!("| {name} | {} |", s(clock));
+        assert!(RECOVERY.contains(&row), "docs/RECOVERY.md lacks: {row}");
+    }
+}

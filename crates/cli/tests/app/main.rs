@@ -1,0 +1,15 @@
+//! The app as others drive it: the real binary, real sockets, real files.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a stage for tests, which fail by panicking"
+)]
+
+mod bad_input;
+mod contract;
+mod demo;
+mod documents;
+mod stage;
+mod tools;
