@@ -1,2 +1,64 @@
-//! The project's tasks.
-fn main() {}
+//! The project's tasks. `cargo xtask` lists them.
+//!
+//! Each task has a file. What they share: [`workspace`] runs cargo, [`course`]
+//! runs parts one after another and sums them up, [`terminal`] prints.
+
+mod alone;
+mod arrows;
+mod ci;
+mod conformance;
+mod counts;
+mod course;
+mod faults;
+mod snapshots;
+mod terminal;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::{terminal::say, workspace::Workspace};
+
+/// The tasks of the project.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    task: Option<Task>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Runs everything that a contribution must pass, and sums it up.
+    Test(test::Args),
+    /// Runs the snapshot tests alone, and lists what differs or accepts it.
+    TestSnapshots(snapshots::Args),
+    /// Plays every fault through the real client, runtime and sockets.
+    TestFaults(faults::Args),
+    /// Feeds recorded provider streams to the adapters, whole and cut anywhere.
+    Conformance(conformance::Args),
+    /// Runs what the CI machine runs: `test` with the corpus, a release build, the demo.
+    Ci(ci::Args),
+}
+
+/// Exit codes: 0 all well, 1 something failed, 2 wrong usage.
+fn main() -> ExitCode {
+    let Some(task) = Cli::parse().task else {
+        say(Cli::command().render_help());
+        return ExitCode::SUCCESS;
+    };
+    let done = Workspace::find().and_then(|workspace| match task {
+        Task::Test(args) => test::run(&workspace, &args),
+        Task::TestSnapshots(args) => snapshots::run(&workspace, &args),
+        Task::TestFaults(args) => faults::run(&args),
+        Task::Conformance(args) => conformance::run(&workspace, &args),
+        Task::Ci(args) => ci::run(&workspace, &args),
+    });
+    done.unwrap_or_else(|error| {
+        terminal::complain(format_args!("error: {error:#}"));
+        ExitCode::FAILURE
+    })
+}

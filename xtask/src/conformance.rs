@@ -1,0 +1,193 @@
+//! Recorded streams of real servers, fed to the adapters whole and cut anywhere.
+
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use anyhow::{Context as _, Result, bail};
+use turnbuckle_providers::conformance::{self, Report};
+
+use crate::{
+    course::Outcome,
+    terminal::{complain, say},
+    workspace::Workspace,
+};
+
+/// Where the corpus lies beside the project.
+const CORPUS: &str = "../shared/wire";
+
+/// The project's own small streams.
+const OWN: &str = "crates/providers/tests/streams";
+
+/// The share of rows that must be read as expected, in percent; rows that are
+/// lenient in some part are not counted.
+const ENOUGH: f64 = 95.0;
+
+/// The protocols of the corpus that have an adapter, and those that have none yet.
+const BUILT: &[&str] = &["chat"];
+const NOT_BUILT: &[&str] = &["responses", "anthropic", "gemini"];
+
+/// The options of `conformance`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The folder with index.jsonl; ../shared/wire beside the project if left out.
+    dir: Option<PathBuf>,
+    /// Checks this protocol alone: chat.
+    #[arg(long)]
+    protocol: Option<String>,
+    /// Fails when the corpus is not there.
+    #[arg(long)]
+    require_corpus: bool,
+    /// Chooses where the streams are cut.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
+    if let Some(name) = args.protocol.as_deref().filter(|name| !BUILT.contains(name)) {
+        complain(unknown(name));
+        return Ok(ExitCode::from(2));
+    }
+    let dir = args.dir.clone().unwrap_or_else(|| workspace.root().join(CORPUS));
+    say(format_args!("seed {}", args.seed));
+    let outcome = check(workspace, &dir, args.protocol.as_deref(), args.require_corpus, args.seed);
+    outcome.notes.iter().for_each(say);
+    outcome.trouble.iter().for_each(say);
+    say(outcome.tally.line());
+    Ok(ExitCode::from(u8::from(outcome.tally.failed > 0)))
+}
+
+/// Conformance as a part of `test`.
+pub(crate) fn part(workspace: &Workspace, require_corpus: bool, seed: u64) -> Outcome {
+    check(workspace, &workspace.root().join(CORPUS), None, require_corpus, seed)
+}
+
+fn check(
+    workspace: &Workspace,
+    dir: &Path,
+    only: Option<&str>,
+    require_corpus: bool,
+    seed: u64,
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    // The project's own streams are ours to get right: every one must match.
+    add(&mut outcome, "own streams", &workspace.root().join(OWN), "chat", seed, 100.0);
+    if !dir.join("index.jsonl").is_file() {
+        let absent = format!(
+            "NO CORPUS: there is no {}; only the project's own streams were checked",
+            dir.join("index.jsonl").display()
+        );
+        if require_corpus {
+            outcome.tally.failed += 1;
+            let trouble = outcome.trouble.get_or_insert_default();
+            trouble.push_str(&format!("{absent}, and the corpus is required\n"));
+            return outcome;
+        }
+        outcome.tally.skipped += 1;
+        return outcome.note(absent);
+    }
+    for protocol in BUILT.iter().filter(|protocol| only.is_none_or(|only| only == **protocol)) {
+        add(&mut outcome, protocol, dir, protocol, seed, ENOUGH);
+    }
+    if only.is_none() {
+        outcome = outcome.note(format!("not built yet: {}", NOT_BUILT.join(", ")));
+    }
+    outcome
+}
+
+/// Checks one protocol of one folder. Rows that are missed count as failed when
+/// there are too many of them, else as skipped; they are named either way. A
+/// folder that cannot be read is one failure, and hides no other.
+fn add(outcome: &mut Outcome, name: &str, dir: &Path, protocol: &str, seed: u64, enough: f64) {
+    let report = match report(dir, protocol, seed) {
+        Ok(report) => report,
+        Err(error) => {
+            outcome.tally.failed += 1;
+            let trouble = outcome.trouble.get_or_insert_default();
+            trouble.push_str(&format!("{name}: {error:#}\n"));
+            return;
+        }
+    };
+    outcome.notes.push(sum_up(name, &report));
+    let misses = misses(&report);
+    outcome.tally.passed += count(report.matched);
+    if report.binding_percent() < enough {
+        outcome.tally.failed += count(misses.len());
+        let due = format!("{name}: at least {enough} % must match\n{}\n", misses.join("\n"));
+        outcome.trouble.get_or_insert_default().push_str(&due);
+    } else {
+        outcome.tally.skipped += count(misses.len());
+        outcome.notes.extend(misses);
+    }
+}
+
+fn report(dir: &Path, protocol: &str, seed: u64) -> Result<Report> {
+    let report = conformance::run(dir, protocol, seed)
+        .with_context(|| format!("cannot check {}", dir.display()))?;
+    if report.rows == 0 {
+        bail!("{} has no row of the protocol {protocol}", dir.display());
+    }
+    Ok(report)
+}
+
+fn count(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
+}
+
+fn sum_up(name: &str, report: &Report) -> String {
+    format!(
+        "{name}: {} of {} rows match; of the {} binding ones {} ({:.1} %); {} truncations",
+        report.matched,
+        report.rows,
+        report.binding_rows,
+        report.binding_matched,
+        report.binding_percent(),
+        report.truncations
+    )
+}
+
+fn misses(report: &Report) -> Vec<String> {
+    let line = |miss: &conformance::Miss| {
+        let lenient = match miss.lenient.is_empty() {
+            true => String::new(),
+            false => format!(" (lenient: {})", miss.lenient.join(", ")),
+        };
+        format!("  missed {}{lenient}: {}", miss.file, miss.differences.join("; "))
+    };
+    report.misses.iter().map(line).collect()
+}
+
+fn unknown(name: &str) -> String {
+    if NOT_BUILT.contains(&name) {
+        return format!(
+            "error: the protocol `{name}` is not built yet; built: {}",
+            BUILT.join(", ")
+        );
+    }
+    let distance = |known: &&&str| strsim::damerau_levenshtein(name, known);
+    let nearest = BUILT.iter().chain(NOT_BUILT).min_by_key(distance).unwrap_or(&"chat");
+    format!("error: there is no protocol `{name}`; did you mean `{nearest}`?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_without_an_adapter_is_said_to_be_missing() {
+        assert_eq!(unknown("gemini"), "error: the protocol `gemini` is not built yet; built: chat");
+        assert!(unknown("chta").contains("did you mean `chat`?"));
+    }
+
+    #[test]
+    fn without_the_corpus_the_own_streams_run_and_it_is_said_aloud() {
+        let workspace = Workspace::find().unwrap();
+        let nowhere = tempfile::tempdir().unwrap();
+        let outcome = check(&workspace, nowhere.path(), None, false, 1);
+        assert!(outcome.tally.passed > 0 && outcome.tally.failed == 0, "{outcome:?}");
+        assert!(outcome.notes.iter().any(|note| note.starts_with("NO CORPUS")), "{outcome:?}");
+        let required = check(&workspace, nowhere.path(), None, true, 1);
+        assert_eq!((required.tally.failed, required.tally.passed), (1, outcome.tally.passed));
+    }
+}

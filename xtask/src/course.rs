@@ -1,0 +1,136 @@
+//! Parts run one after another. One that fails hides none of the others, and
+//! what it printed is shown only then.
+
+use std::{process::ExitCode, time::Duration};
+
+use anyhow::Result;
+use tokio::time::Instant;
+
+use crate::{
+    counts::Tally,
+    terminal::{begin, say, table},
+    workspace::Ran,
+};
+
+/// What came of one part.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) tally: Tally,
+    /// Said in any case, after the part.
+    pub(crate) notes: Vec<String>,
+    /// Shown because the part failed.
+    pub(crate) trouble: Option<String>,
+}
+
+impl Outcome {
+    /// A command that is one check by itself.
+    pub(crate) fn check(ran: &Ran) -> Self {
+        Self {
+            tally: Tally::one(ran.ok),
+            notes: Vec::new(),
+            trouble: (!ran.ok).then(|| ran.tail()),
+        }
+    }
+
+    /// One check that holds when it has nothing to complain about.
+    pub(crate) fn complaints(complaints: &[String]) -> Self {
+        let ok = complaints.is_empty();
+        Self {
+            tally: Tally::one(ok),
+            notes: Vec::new(),
+            trouble: (!ok).then(|| complaints.join("\n")),
+        }
+    }
+
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
+        self.notes.push(note.into());
+        self
+    }
+
+    fn failed(&self) -> bool {
+        self.tally.failed > 0
+    }
+}
+
+/// The parts so far.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    rows: Vec<(&'static str, Outcome, Duration)>,
+}
+
+impl Course {
+    /// Runs a part and says how it went. An error of its own counts as one
+    /// failure.
+    pub(crate) fn part(&mut self, name: &'static str, run: impl FnOnce() -> Result<Outcome>) {
+        begin(format_args!("{name:<12} "));
+        let began = Instant::now();
+        let outcome = run().unwrap_or_else(|error| Outcome {
+            tally: Tally::one(false),
+            notes: Vec::new(),
+            trouble: Some(format!("{error:#}")),
+        });
+        let took = began.elapsed();
+        let verdict = if outcome.failed() { "FAILED" } else { "ok" };
+        say(format_args!("{verdict:<7} {:>6.1} s", took.as_secs_f64()));
+        for note in &outcome.notes {
+            say(format_args!("             {note}"));
+        }
+        if let Some(trouble) = &outcome.trouble {
+            say(format_args!("\n{trouble}\n"));
+        }
+        self.rows.push((name, outcome, took));
+    }
+
+    /// Prints the table and the sum, and gives the exit code.
+    pub(crate) fn finish(&self) -> ExitCode {
+        let head = ["part", "verdict", "passed", "failed", "skipped", "seconds"];
+        let mut rows = vec![head.map(str::to_owned).to_vec()];
+        let mut sum = Tally::default();
+        let mut whole = Duration::ZERO;
+        for (name, outcome, took) in &self.rows {
+            sum += outcome.tally;
+            whole += *took;
+            let verdict = if outcome.failed() { "FAILED" } else { "ok" };
+            rows.push(row(name, verdict, outcome.tally, *took));
+        }
+        let verdict = if sum.failed > 0 { "FAILED" } else { "ok" };
+        rows.push(row("all", verdict, sum, whole));
+        say(format_args!("\n{}\n", table(&rows)));
+        for (_, outcome, _) in self.rows.iter().filter(|(_, outcome, _)| !outcome.failed()) {
+            outcome.notes.iter().for_each(say);
+        }
+        let failed: Vec<&str> =
+            self.rows.iter().filter(|(_, o, _)| o.failed()).map(|(name, ..)| *name).collect();
+        if !failed.is_empty() {
+            say(format_args!("failed: {}", failed.join(", ")));
+        }
+        say(sum.line());
+        ExitCode::from(u8::from(sum.failed > 0))
+    }
+}
+
+fn row(name: &str, verdict: &str, tally: Tally, took: Duration) -> Vec<String> {
+    let Tally { passed, failed, skipped } = tally;
+    let mut row = vec![name.to_owned(), verdict.to_owned()];
+    row.extend([passed, failed, skipped].map(|count| count.to_string()));
+    row.push(format!("{:.1}", took.as_secs_f64()));
+    row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_that_breaks_is_a_failure_and_the_next_one_still_runs() {
+        let mut course = Course::default();
+        let mut ran = false;
+        course.part("broken", || anyhow::bail!("no cargo here"));
+        course.part("next", || {
+            ran = true;
+            Ok(Outcome::complaints(&[]))
+        });
+        assert!(ran);
+        assert_eq!(format!("{:?}", course.finish()), format!("{:?}", ExitCode::from(1)));
+    }
+}

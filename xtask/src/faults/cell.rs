@@ -1,0 +1,210 @@
+//! What is played: a fault, when it strikes, and with which words.
+
+use anyhow::{Context as _, Result};
+use fastrand::Rng;
+use serde_json::json;
+use turnbuckle_faults::{
+    Script, Step,
+    catalogue::{self, Entry, Recovery},
+};
+
+/// Words of an answer that is kept. Several are wider than a byte a character, so
+/// that every text can be cut inside one.
+const KEPT: &[&str] = &[
+    "kettle", "sang", "before", "noon", "café", "prêt", "harbour", "漢字", "drawn", "slowly",
+    "über", "bridges", "🦀", "walked", "home", "while", "naïve", "rivers", "rose",
+];
+
+/// Words of an answer that is lost. None of them may be seen again.
+const LOST: &[&str] = &[
+    "zinc",
+    "quorum",
+    "vortex",
+    "jäger",
+    "fjord",
+    "œuvre",
+    "plinth",
+    "кварц",
+    "umbra",
+    "wyvern",
+    "ξenon",
+    "gizmo",
+    "🐙",
+    "tundra",
+    "ÿttrium",
+];
+
+/// The file that the tool reads, and what is in it.
+pub(crate) const NOTES: (&str, &str) = ("notes.txt", "the kettle sang before noon\n");
+
+/// One fault, in one situation.
+#[derive(Debug)]
+pub(crate) struct Cell {
+    pub(crate) entry: &'static Entry,
+    pub(crate) variant: Variant,
+    pub(crate) script: Script,
+    /// What the whole answer says.
+    pub(crate) kept: String,
+    /// What a failed attempt was about to say.
+    pub(crate) lost: String,
+    /// The wait in milliseconds that the server asks for.
+    pub(crate) wish_ms: Option<u64>,
+    /// Sent as the key. No host may ever see it.
+    pub(crate) key: String,
+}
+
+/// When the fault strikes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Variant {
+    /// At the first attempt; the next one is whole.
+    Once,
+    /// At every attempt.
+    Always,
+    /// Once, in the step after a tool ran.
+    AfterTool,
+}
+
+impl Variant {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Always => "always",
+            Self::AfterTool => "after tool",
+        }
+    }
+}
+
+impl Cell {
+    /// Attempts by the documentation, of the whole prompt.
+    pub(crate) const fn attempts(&self) -> usize {
+        let expected = self.entry.expected;
+        let attempts = match self.variant {
+            Variant::Once => expected.attempts_if_once,
+            Variant::Always => expected.attempts_if_always,
+            Variant::AfterTool => 1 + expected.attempts_if_once,
+        };
+        attempts as usize
+    }
+
+    /// Attempts before the step in which the fault strikes.
+    pub(crate) const fn earlier(&self) -> usize {
+        match self.variant {
+            Variant::AfterTool => 1,
+            Variant::Once | Variant::Always => 0,
+        }
+    }
+
+    /// Whether the prompt is to end well.
+    pub(crate) fn completes(&self) -> bool {
+        self.variant != Variant::Always || self.entry.expected.recovery == Recovery::None
+    }
+
+    /// Whether the failed answer's words are known, and may not come back.
+    pub(crate) fn loses_words(&self) -> bool {
+        self.entry.expected.recovery != Recovery::None && self.entry.behaviour().carries_content()
+    }
+}
+
+/// Every cell of every fault, or of one.
+pub(crate) fn cells(only: Option<&str>, seed: u64) -> Result<Vec<Cell>> {
+    let mut cells = Vec::new();
+    for (number, entry) in (0_u64..).zip(catalogue::all()) {
+        if only.is_some_and(|name| name != entry.name) {
+            continue;
+        }
+        for variant in variants(entry) {
+            // Of its own, so that a fault played alone is played the same.
+            let mut chance = Rng::with_seed(seed.wrapping_mul(1000).wrapping_add(number));
+            let made = cell(entry, *variant, &mut chance);
+            cells.push(made.with_context(|| format!("cannot script {}", entry.name))?);
+        }
+    }
+    Ok(cells)
+}
+
+fn variants(entry: &Entry) -> &'static [Variant] {
+    match (entry.expected.recovery, entry.expected.phase) {
+        (Recovery::Recoverable, Some("stream")) => {
+            &[Variant::Once, Variant::Always, Variant::AfterTool]
+        }
+        (Recovery::Recoverable, _) => &[Variant::Once, Variant::Always],
+        _ => &[Variant::Always],
+    }
+}
+
+fn cell(entry: &'static Entry, variant: Variant, chance: &mut Rng) -> Result<Cell> {
+    let (kept, lost) = (sentence(KEPT, chance), sentence(LOST, chance));
+    let wish_ms = (entry.name == "rate_limit").then(|| chance.u64(100..3000));
+    let said = if entry.expected.recovery == Recovery::None { &kept } else { &lost };
+    let fault = fault(entry, said, wish_ms, chance);
+    let whole = Step::named("whole")?.text(&kept);
+    let read = Step::named("whole")?.tool_call("Read", &json!({"path": NOTES.0}));
+    let steps = match variant {
+        Variant::Once => vec![fault, whole],
+        Variant::Always => vec![fault],
+        Variant::AfterTool => vec![read, fault, whole],
+    };
+    let key = format!("sk-canary-{:016x}", chance.u64(..));
+    Ok(Cell { entry, variant, script: Script::new(steps)?, kept, lost, wish_ms, key })
+}
+
+fn fault(entry: &'static Entry, said: &str, wish_ms: Option<u64>, chance: &mut Rng) -> Step {
+    let behaviour = entry.behaviour();
+    let mut step = Step::from_entry(entry);
+    if behaviour.carries_content() {
+        step = step.text(said);
+    }
+    if behaviour.names_an_event() {
+        // The first event opens the message; then one comes for each word.
+        step = step.at_event(chance.usize(1..=said.split(' ').count()));
+    }
+    match wish_ms {
+        Some(wish) => step.retry_after(std::time::Duration::from_millis(wish)),
+        None => step,
+    }
+}
+
+/// Fourteen words or more, so that each is an event; every other one is wide
+/// somewhere in the list, so one is always among them.
+fn sentence(words: &[&str], chance: &mut Rng) -> String {
+    let count = chance.usize(14..30);
+    let start = chance.usize(..words.len());
+    let words: Vec<&str> = words.iter().copied().cycle().skip(start).take(count).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_seed_gives_a_script_that_can_be_served() {
+        for seed in (0..200).chain([u64::MAX]) {
+            assert!(cells(None, seed).unwrap().len() > 30, "{seed}");
+        }
+    }
+
+    #[test]
+    fn the_same_seed_plays_the_same_and_another_does_not() {
+        let scripts = |seed| {
+            let cells = cells(None, seed).unwrap();
+            cells.into_iter().map(|cell| cell.script).collect::<Vec<_>>()
+        };
+        assert_eq!(scripts(7), scripts(7));
+        assert_ne!(scripts(7), scripts(8));
+    }
+
+    #[test]
+    fn a_fault_played_alone_is_played_as_among_the_others() {
+        let alone = cells(Some("stall"), 3).unwrap();
+        let among = cells(None, 3).unwrap();
+        let among: Vec<_> = among.iter().filter(|cell| cell.entry.name == "stall").collect();
+        assert_eq!(alone.len(), 3);
+        assert!(alone.iter().zip(among).all(|(a, b)| a.script == b.script && a.key == b.key));
+    }
+
+    #[test]
+    fn kept_and_lost_words_differ() {
+        assert!(KEPT.iter().all(|word| !LOST.contains(word)));
+    }
+}
