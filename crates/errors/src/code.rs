@@ -21,7 +21,12 @@ macro_rules! codes {
             $($(
                 #[doc = $meaning]
                 #[doc = ""]
-                #[doc = concat!("Wire name `", $wire, "`. ", $advice)]
+                #[doc = concat!(
+                    "Wire name `", $wire, "`; retriable by default: ", $retriable,
+                    "; who acts: ", stringify!($actor), "."
+                )]
+                #[doc = ""]
+                #[doc = concat!("What to do: ", $advice)]
                 #[doc = ""]
                 #[doc = concat!("Example: ", $example)]
                 $variant,

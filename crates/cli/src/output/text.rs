@@ -75,7 +75,12 @@ impl Output for Text {
             }
             EventKind::RetryScheduled { delay_ms, failure, .. } => {
                 self.take_back()?;
-                note(&format!("{failure}; trying again in {}", seconds(*delay_ms)));
+                let why = failure.to_string();
+                note(&format!(
+                    "{}; trying again in {}",
+                    why.trim_end_matches('.'),
+                    seconds(*delay_ms)
+                ));
             }
             EventKind::ToolExecutionStart { tool_call_id, name, arguments } => {
                 let call = describe_call(name, arguments.value().as_ref());
