@@ -83,34 +83,40 @@ impl Course {
 
     /// Prints the table and the sum, and gives the exit code.
     pub(crate) fn finish(&self) -> ExitCode {
+        let (summary, sum) = self.sum_up();
+        say(summary);
+        ExitCode::from(u8::from(sum.failed > 0))
+    }
+
+    /// The table, what else is to be said, and the sum as the last line.
+    fn sum_up(&self) -> (String, Tally) {
         let head = ["part", "verdict", "passed", "failed", "skipped", "seconds"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
-        let mut sum = Tally::default();
-        let mut whole = Duration::ZERO;
+        let (mut sum, mut whole) = (Tally::default(), Duration::ZERO);
+        let mut said = Vec::new();
+        let mut failed = Vec::new();
         for (name, outcome, took) in &self.rows {
             sum += outcome.tally;
             whole += *took;
-            let verdict = if outcome.failed() { "FAILED" } else { "ok" };
-            rows.push(row(name, verdict, outcome.tally, *took));
+            rows.push(row(name, outcome.tally, *took));
+            said.extend(outcome.notes.iter().map(String::as_str));
+            failed.extend(outcome.failed().then_some(*name));
         }
-        let verdict = if sum.failed > 0 { "FAILED" } else { "ok" };
-        rows.push(row("all", verdict, sum, whole));
-        say(format_args!("\n{}\n", table(&rows)));
-        for (_, outcome, _) in self.rows.iter().filter(|(_, outcome, _)| !outcome.failed()) {
-            outcome.notes.iter().for_each(say);
+        rows.push(row("all", sum, whole));
+        let mut summary = format!("\n{}\n\n", table(&rows));
+        for line in said {
+            summary.push_str(&format!("{line}\n"));
         }
-        let failed: Vec<&str> =
-            self.rows.iter().filter(|(_, o, _)| o.failed()).map(|(name, ..)| *name).collect();
         if !failed.is_empty() {
-            say(format_args!("failed: {}", failed.join(", ")));
+            summary.push_str(&format!("failed: {}\n", failed.join(", ")));
         }
-        say(sum.line());
-        ExitCode::from(u8::from(sum.failed > 0))
+        (summary + &sum.line(), sum)
     }
 }
 
-fn row(name: &str, verdict: &str, tally: Tally, took: Duration) -> Vec<String> {
+fn row(name: &str, tally: Tally, took: Duration) -> Vec<String> {
     let Tally { passed, failed, skipped } = tally;
+    let verdict = if failed > 0 { "FAILED" } else { "ok" };
     let mut row = vec![name.to_owned(), verdict.to_owned()];
     row.extend([passed, failed, skipped].map(|count| count.to_string()));
     row.push(format!("{:.1}", took.as_secs_f64()));
@@ -131,6 +137,8 @@ mod tests {
             Ok(Outcome::complaints(&[]))
         });
         assert!(ran);
-        assert_eq!(format!("{:?}", course.finish()), format!("{:?}", ExitCode::from(1)));
+        let (summary, sum) = course.sum_up();
+        assert_eq!(sum, Tally { passed: 1, failed: 1, skipped: 0 });
+        assert!(summary.ends_with("\nfailed: broken\n1 passed, 1 failed"), "{summary}");
     }
 }

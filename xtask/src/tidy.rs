@@ -21,6 +21,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     let files = files(workspace)?;
     let mut complaints: Vec<String> = files.iter().flat_map(rules::broken_by).collect();
     complaints.extend(rules::idle_exceptions(&files));
+    complaints.extend(rules::readme_examples(&files));
     let outcome = Outcome::complaints(&complaints);
     let long = rules::getting_long(&files);
     Ok(long.into_iter().fold(outcome, Outcome::note))

@@ -56,6 +56,25 @@ pub(super) fn idle_exceptions(files: &[ProjectFile]) -> Vec<String> {
         .collect()
 }
 
+/// Code of the README that stands in no example, which every build compiles.
+pub(super) fn readme_examples(files: &[ProjectFile]) -> Vec<String> {
+    let readme = files.iter().find(|file| file.path == "README.md");
+    let Some(readme) = readme else { return vec!["there is no README.md".to_owned()] };
+    let is_example = |file: &&ProjectFile| file.path.contains("/examples/");
+    let stands = |code: &str| files.iter().filter(is_example).any(|file| file.text.contains(code));
+    let fences = readme.text.match_indices("\n```rust");
+    fences
+        .filter_map(|(at, _)| {
+            let (before, block) = readme.text.split_at(at + 1);
+            // Past the words after `rust`, up to the closing fence.
+            let code = block.split_once('\n').map_or("", |(_, rest)| rest);
+            let code = code.split("\n```").next().unwrap_or_default().trim();
+            let line = before.matches('\n').count() + 1;
+            (!stands(code)).then(|| format!("README.md:{line}: this code stands in no example"))
+        })
+        .collect()
+}
+
 fn is_source(file: &ProjectFile) -> bool {
     file.path.ends_with(".rs")
 }
@@ -172,6 +191,19 @@ mod tests {
         let complaint = "crates/a/Cargo.toml: add [lints] workspace = true";
         check("crates/a/Cargo.toml", "[package]\nname = \"a\"\n", &[complaint]);
         check("crates/a/Cargo.toml", "[package]\n\n[lints]\nworkspace = true\n", &[]);
+    }
+
+    #[test]
+    fn code_of_the_readme_that_no_build_compiles_is_refused() {
+        let file = |path: &str, text: &str| ProjectFile { path: path.into(), text: text.into() };
+        let readme =
+            "# A\n\n```rust\nfn a() {}\n```\n\n```sh\nls\n```\n\n```rust\nfn b() {}\n```\n";
+        let example = file("crates/cli/examples/a.rs", "use x;\n\nfn a() {}\n");
+        assert_eq!(
+            readme_examples(&[file("README.md", readme), example]),
+            ["README.md:11: this code stands in no example"]
+        );
+        assert_eq!(readme_examples(&[]), ["there is no README.md"]);
     }
 
     #[test]
