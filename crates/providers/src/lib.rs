@@ -1,12 +1,4 @@
-//! One wire attempt at one model: the vocabulary, the [`Provider`] trait, and the
-//! adapters behind features.
-//!
-//! A provider never sleeps and never retries. [`Provider::open`] makes one
-//! request; the [`EventStream`] it returns yields deltas and ends with exactly
-//! one [`StreamEvent::Finished`] or exactly one [`Failure`]; a stream that ends
-//! before its dialect's terminal event is a failure, whatever came before.
-//!
-//! [`Failure`]: turnbuckle_errors::Failure
+#![doc = include_str!("../README.md")]
 
 #[cfg(feature = "adapter")]
 mod adapters;
@@ -38,7 +30,7 @@ pub mod transport;
 #[cfg(feature = "adapter")]
 mod watchdog;
 
-#[cfg(feature = "test-support")]
+#[cfg(any(test, feature = "test-support"))]
 pub mod testing;
 
 #[cfg(feature = "openai-chat")]
