@@ -108,3 +108,55 @@ impl Walk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wrapper as the libraries have them.
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer(#[source] Box<dyn Error + Send + Sync>);
+
+    fn named(
+        inner: impl Into<Box<dyn Error + Send + Sync>>,
+        connecting: bool,
+    ) -> Option<Transport> {
+        let mut walk = Walk { connecting, found: None, links_left: 32 };
+        walk.visit(&Outer(Box::new(Outer(inner.into()))));
+        walk.found
+    }
+
+    #[test]
+    fn the_deepest_link_with_a_name_wins() {
+        use io::ErrorKind as Kind;
+        for (kind, connecting, expected) in [
+            (Kind::ConnectionRefused, true, Some(Transport::Refused)),
+            (Kind::NetworkUnreachable, true, Some(Transport::Unreachable)),
+            (Kind::TimedOut, true, Some(Transport::Unreachable)),
+            (Kind::ConnectionReset, false, Some(Transport::Reset)),
+            (Kind::BrokenPipe, false, Some(Transport::Reset)),
+            (Kind::UnexpectedEof, false, Some(Transport::Incomplete)),
+            (Kind::InvalidInput, false, Some(Transport::BadChunk)),
+            (Kind::InvalidInput, true, None),
+            (Kind::InvalidData, false, Some(Transport::BadCompression)),
+            (Kind::Other, false, None),
+        ] {
+            assert_eq!(named(io::Error::from(kind), connecting), expected, "{kind:?}");
+        }
+        // A TLS failure comes inside an `io::Error` of another kind.
+        let tls = io::Error::new(Kind::InvalidData, rustls::Error::DecryptError);
+        assert_eq!(named(tls, true), Some(Transport::Tls));
+        // A name that was not found is that, whatever the resolver says below it.
+        let below = io::Error::from(Kind::ConnectionRefused);
+        assert_eq!(named(Unresolved(below), true), Some(Transport::Unresolved));
+    }
+
+    #[test]
+    fn http2_and_the_proxy_are_told_apart() {
+        let reset = h2::Error::from(h2::Reason::ENHANCE_YOUR_CALM);
+        assert_eq!(named(reset, false), Some(Transport::Http2Reset(Http2Reason(0xb))));
+        assert_eq!(named("tunnel error: unsuccessful", true), Some(Transport::Proxy));
+        assert_eq!(named("something else", true), None);
+    }
+}

@@ -147,10 +147,8 @@ struct SystemResolver;
 impl Resolve for SystemResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let lookup: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0))
-                .await
-                .map_err(|error| Box::new(Unresolved(error)))?
-                .collect();
+            let found: Vec<SocketAddr> =
+                tokio::net::lookup_host((name.as_str(), 0)).await.map_err(Unresolved)?.collect();
             let addresses: Addrs = Box::new(found.into_iter());
             Ok(addresses)
         });
