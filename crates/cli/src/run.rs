@@ -5,7 +5,7 @@ use std::{path::PathBuf, process::ExitCode, sync::Arc};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
 use turnbuckle_diagnostics::Redactor;
-use turnbuckle_errors::{Failure, Redact};
+use turnbuckle_errors::{ErrorCode, Failure, Redact};
 use turnbuckle_providers::{Provider, openai_chat::OpenAiChat};
 use turnbuckle_runtime::{Outcome, PromptOutcome, Runtime, Session};
 use turnbuckle_tools::{
@@ -34,7 +34,9 @@ const KEY_VARIABLES: [&str; 6] = [
 
 pub(crate) async fn run(args: RunArgs) -> ExitCode {
     let format = args.output;
-    let prepared = Settings::resolve(args).and_then(prepare);
+    let settings = Settings::resolve(args);
+    let keyless = settings.as_ref().is_ok_and(|settings| settings.key.is_none());
+    let prepared = settings.and_then(prepare);
     let (mut session, prompt) = match prepared {
         Ok(prepared) => prepared,
         Err(failure) => return tell(&failure, format),
@@ -42,6 +44,13 @@ pub(crate) async fn run(args: RunArgs) -> ExitCode {
     let cancel = CancellationToken::new();
     cancel_on_signal(cancel.clone());
     let outcome = show(&mut session, prompt, cancel, &mut *output(format)).await;
+    let refused =
+        outcome.failure.as_ref().map(Failure::code) == Some(ErrorCode::ProviderUnauthorized);
+    if refused && keyless {
+        anstream::eprintln!(
+            "  no key was sent: with --base-url, name its variable with --api-key-env VARIABLE"
+        );
+    }
     exit_code(&outcome)
 }
 

@@ -163,6 +163,15 @@ fn without_its_variable_a_given_address_gets_no_key() {
 }
 
 #[test]
+fn a_refusal_without_a_key_says_how_to_name_one() {
+    let ran = Stage::of(&["unauthorized"]).run(&[]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("--api-key-env VARIABLE"), "{}", ran.stderr);
+    let stage = Stage::of(&["unauthorized"]);
+    assert!(!with_key(&stage, &[]).stderr.contains("--api-key-env"));
+}
+
+#[test]
 fn headers_model_system_and_limits_reach_the_provider() {
     let stage = Stage::of(&["whole"]);
     let ran = stage.run(&[
