@@ -68,6 +68,8 @@ impl Wire {
         };
         match opened {
             Ok(response) => {
+                let (status, wait) = (response.head.status, began.elapsed());
+                tracing::debug!(status, ?wait, "the response head came");
                 Ok(EventStream::new(AnswerStream::new(self, response, dialect, began, cancel)))
             }
             Err(refused) => {
@@ -184,24 +186,21 @@ impl<D: Dialect> AnswerStream<D> {
             let Some(body) = &mut self.body else { return Poll::Ready(()) };
             match Pin::new(body).poll_next(cx) {
                 Poll::Ready(Some(Ok(bytes))) => self.take_bytes(&bytes),
-                Poll::Ready(Some(Err(broken))) => self.intake.body_ended(Some(broken)),
-                Poll::Ready(None) => self.intake.body_ended(None),
+                Poll::Ready(Some(Err(broken))) => {
+                    self.body = None;
+                    self.intake.body_ended(Some(broken));
+                }
+                Poll::Ready(None) => {
+                    self.body = None;
+                    self.intake.body_ended(None);
+                }
                 Poll::Pending => {
-                    let now = Instant::now();
-                    self.intake.timing.ended(now - self.began);
-                    if self.cancelled.as_mut().poll(cx).is_ready() {
-                        self.intake.abort();
-                    } else {
-                        let expired = ready!(self.watchdog.poll_expired(cx, now));
-                        self.intake.end_by(match expired {
-                            Expired::Clock(clock) => End::Failed(Some(Fact::Clock(clock)), None),
-                            Expired::Grace => End::Complete,
-                        });
-                    }
+                    let end = ready!(self.poll_wait(cx));
+                    self.body = None;
+                    self.intake.end_by(end);
                 }
             }
             if self.intake.has_ended() {
-                self.body = None;
                 return Poll::Ready(());
             }
             if self.intake.decoder.answer.has_event() {
@@ -210,6 +209,37 @@ impl<D: Dialect> AnswerStream<D> {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Nothing can be read: waits for a clock, or to be cancelled.
+    fn poll_wait(&mut self, cx: &mut Context<'_>) -> Poll<End> {
+        let now = Instant::now();
+        self.intake.timing.ended(now - self.began);
+        if self.cancelled.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(End::Failed(Some(Fact::Aborted), None));
+        }
+        self.watchdog.poll_expired(cx, now).map(|expired| match expired {
+            Expired::Clock(clock) => End::Failed(Some(Fact::Clock(clock)), None),
+            Expired::Grace => End::Complete,
+        })
+    }
+
+    /// The answer is whole: reads on to the end of the body for a moment, since an
+    /// HTTP/1.1 connection that is dropped before it cannot be used again.
+    fn poll_close(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.watchdog.closing();
+        while let Some(body) = &mut self.body {
+            match Pin::new(body).poll_next(cx) {
+                // A server that goes on talking after its end marker is left there.
+                Poll::Ready(_) => self.body = None,
+                Poll::Pending => {
+                    let end = ready!(self.poll_wait(cx));
+                    self.body = None;
+                    self.intake.end_by(end);
+                }
+            }
+        }
+        Poll::Ready(())
     }
 
     fn take_bytes(&mut self, bytes: &Bytes) {
@@ -242,7 +272,11 @@ impl<D: Dialect> PollEvents for AnswerStream<D> {
             if let Some(event) = self.intake.decoder.answer.take_event() {
                 return Poll::Ready(Some(Ok(event)));
             }
+            if self.intake.is_complete() {
+                ready!(self.poll_close(cx));
+            }
             if let Some(last) = self.intake.conclude() {
+                self.body = None;
                 self.over = true;
                 let finished = last.map(|message| StreamEvent::Finished(Box::new(message)));
                 return Poll::Ready(Some(finished));

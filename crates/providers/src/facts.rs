@@ -47,7 +47,9 @@ impl Seen<'_> {
         facts = self.fact.into_iter().fold(facts, Facts::with);
         facts = self.broken.map(TransportError::fact).into_iter().fold(facts, Facts::with);
         let causes = self.broken.and_then(Error::source);
-        Failure::from_facts(&facts, redact)
+        let failure = Failure::from_facts(&facts, redact);
+        tracing::debug!(code = %failure.code(), rule = failure.details().rule, "the attempt failed");
+        failure
             .with_causes(causes.map(|error| render_chain(error, redact)).unwrap_or_default())
             .with_details(|details| {
                 self.timing.describe(details);

@@ -80,6 +80,11 @@ impl<D: Dialect> Intake<D> {
         self.end_by(End::Failed(Some(Fact::Aborted), None));
     }
 
+    /// Whether it ended well while the body may still go on.
+    pub(crate) const fn is_complete(&self) -> bool {
+        matches!(self.end, Some(End::Complete))
+    }
+
     pub(crate) const fn has_ended(&self) -> bool {
         self.end.is_some()
     }

@@ -23,6 +23,10 @@ const LATE: Duration = Duration::from_millis(250);
 /// What a server still gets after a deadline that was noticed late.
 const LAST_LOOK: Duration = Duration::from_millis(100);
 
+/// What the server gets to end the body after the dialect's end marker, so that the
+/// connection can be used again.
+const CLOSING: Duration = Duration::from_millis(50);
+
 /// Which limit ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Expired {
@@ -34,9 +38,13 @@ pub(crate) enum Expired {
 /// Where the answer stands, which says what may expire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    BeforeFirstEvent { any_byte: bool },
+    BeforeFirstEvent {
+        any_byte: bool,
+    },
     Streaming,
     Finished,
+    /// The end marker came; only the end of the body is missing.
+    Closing,
 }
 
 /// Measures the waiting of one attempt after its response head.
@@ -95,8 +103,17 @@ impl Watchdog {
 
     /// The finish reason came.
     pub(crate) fn finished(&mut self) {
-        if self.stage != Stage::Finished {
-            self.stage = Stage::Finished;
+        self.enter(Stage::Finished);
+    }
+
+    /// The dialect's end marker came.
+    pub(crate) fn closing(&mut self) {
+        self.enter(Stage::Closing);
+    }
+
+    fn enter(&mut self, stage: Stage) {
+        if self.stage != stage && self.stage != Stage::Closing {
+            self.stage = stage;
             self.since_finish = Duration::ZERO;
         }
     }
@@ -166,6 +183,7 @@ impl Watchdog {
             Stage::Finished => {
                 (Expired::Grace, self.clocks.finish_grace.saturating_sub(self.since_finish))
             }
+            Stage::Closing => (Expired::Grace, CLOSING.saturating_sub(self.since_finish)),
         }
     }
 

@@ -145,6 +145,16 @@ async fn after_the_finish_reason_there_are_two_seconds_of_grace() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_the_end_marker_nothing_is_waited_for_but_the_end_of_the_body() {
+    let response = ScriptedResponse::new(200).event(TEXT).event(FINISH).event("[DONE]");
+    for after in [response.clone().hang(), response.wait(seconds(1)).event(TEXT)] {
+        let (result, took, open) = outcome(after).await;
+        assert_eq!(result.unwrap().message().text, "Hi");
+        assert_eq!((took, open), (Duration::from_millis(50), 0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_breaks_after_the_finish_reason_takes_nothing_away() {
     let response = ScriptedResponse::new(200).event(TEXT).event(FINISH).broken(Transport::Reset);
     assert_eq!(outcome(response).await.0.unwrap().message().text, "Hi");

@@ -45,7 +45,13 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// ```
 pub struct ReqwestTransport {
     client: Mutex<Client>,
+    settings: Settings,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Settings {
     connect: Duration,
+    direct: bool,
 }
 
 /// The HTTP client could not be set up.
@@ -60,8 +66,22 @@ impl ReqwestTransport {
     ///
     /// A [`SetupError`] if the platform offers no usable TLS.
     pub fn new(clocks: &Clocks) -> Result<Self, SetupError> {
-        let client = build(clocks.connect).map_err(SetupError)?;
-        Ok(Self { client: Mutex::new(client), connect: clocks.connect })
+        Self::with(Settings { connect: clocks.connect, direct: false })
+    }
+
+    /// The same without the proxy settings of the environment, for servers on this
+    /// machine.
+    ///
+    /// # Errors
+    ///
+    /// A [`SetupError`] if the platform offers no usable TLS.
+    pub fn direct(clocks: &Clocks) -> Result<Self, SetupError> {
+        Self::with(Settings { connect: clocks.connect, direct: true })
+    }
+
+    fn with(settings: Settings) -> Result<Self, SetupError> {
+        let client = build(settings).map_err(SetupError)?;
+        Ok(Self { client: Mutex::new(client), settings })
     }
 
     fn client(&self) -> Client {
@@ -77,7 +97,7 @@ impl ReqwestTransport {
 
 impl fmt::Debug for ReqwestTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReqwestTransport").field("connect", &self.connect).finish_non_exhaustive()
+        f.debug_struct("ReqwestTransport").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
@@ -86,7 +106,7 @@ impl HttpTransport for ReqwestTransport {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         let client = match request.fresh_connection {
             // A client of its own has an empty pool, and shares nothing but settings.
-            true => build(self.connect)
+            true => build(self.settings)
                 .map_err(|source| TransportError::new(Transport::Other, Some(source)))?,
             false => self.client(),
         };
@@ -108,18 +128,18 @@ impl HttpTransport for ReqwestTransport {
     }
 }
 
-fn build(connect: Duration) -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
+fn build(settings: Settings) -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
     let client = ClientBuilder::new()
         .tls_backend_preconfigured(tls::client_config()?)
         .dns_resolver(SystemResolver)
         .redirect(Policy::none())
         .retry(reqwest::retry::never())
-        .connect_timeout(connect)
+        .connect_timeout(settings.connect)
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_TIMEOUT)
-        .user_agent(concat!("turnbuckle/", env!("CARGO_PKG_VERSION")))
-        .build()?;
-    Ok(client)
+        .user_agent(concat!("turnbuckle/", env!("CARGO_PKG_VERSION")));
+    let client = if settings.direct { client.no_proxy() } else { client };
+    Ok(client.build()?)
 }
 
 /// The headers of a streaming JSON request, then those of the request itself.

@@ -33,6 +33,7 @@ enum Then {
     Reset,
     Stall,
     KeepAlive,
+    Pause(&'static str),
     Flood(u8),
 }
 
@@ -61,6 +62,11 @@ impl Server {
     /// Answers every request of a connection.
     pub(crate) async fn keeping_alive(answer: impl Into<Vec<u8>>) -> Self {
         Self::start(answer.into(), Then::KeepAlive).await
+    }
+
+    /// Answers every request of a connection, the end of each answer apart.
+    pub(crate) async fn pausing(answer: impl Into<Vec<u8>>, end: &'static str) -> Self {
+        Self::start(answer.into(), Then::Pause(end)).await
     }
 
     /// Answers, then sends one byte without end.
@@ -121,6 +127,10 @@ async fn serve(mut socket: TcpStream, seen: &Mutex<Seen>, answer: &[u8], then: T
         let _ = socket.flush().await;
         match then {
             Then::KeepAlive => {}
+            Then::Pause(end) => {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+                let _ = socket.write_all(end.as_bytes()).await;
+            }
             Then::Close => return close(socket).await,
             Then::Reset => {
                 let _ = socket.set_zero_linger();

@@ -7,7 +7,7 @@ use turnbuckle_errors::Protocol;
 
 use super::{
     facts::{Finish, finish, in_band},
-    wire::{Call, Chunk, Delta},
+    wire::{Call, Chunk, Delta, Function},
 };
 use crate::{
     TooLarge,
@@ -65,7 +65,7 @@ impl Chat {
         let Some(choice) = chunk.choices.choice else { return ControlFlow::Continue(()) };
         let message = choice.message.filter(|_| !self.streamed);
         self.streamed |= choice.delta.is_some();
-        let Some(Object(delta)) = choice.delta.or(message) else {
+        let Some(Object(delta)) = choice.delta.or(message.map(|message| *message)) else {
             return finish_with(answer, &choice.finish_reason.0);
         };
         if !answer.is_finished()
@@ -80,25 +80,32 @@ impl Chat {
 fn take(answer: &mut Answer, mut delta: Delta<'_>) -> Result<(), TooLarge> {
     answer.reasoning(delta.take_reasoning())?;
     answer.text(delta.content.text.0)?;
-    answer.refusal(delta.content.refusal.0)?;
+    if let Some(others) = delta.content.others {
+        answer.refusal(others.refusal.0)?;
+    }
     answer.refusal(delta.refusal.0)?;
     for Object(call) in &delta.tool_calls.0 {
         take_call(answer, call)?;
     }
-    let legacy = &delta.function_call.0;
+    match &delta.function_call {
+        Some(legacy) if delta.tool_calls.0.is_empty() => take_legacy_call(answer, &legacy.0),
+        _ => Ok(()),
+    }
+}
+
+fn take_legacy_call(answer: &mut Answer, legacy: &Function<'_>) -> Result<(), TooLarge> {
     let arguments = legacy.arguments();
     // Snowflake sends an empty object where there is no call.
-    let is_call = !legacy.name.is_empty() || !arguments.is_empty();
-    if delta.tool_calls.0.is_empty() && is_call {
-        answer.tool_call(WireCall {
-            // There is never more than one.
-            index: Some(0),
-            name: Some(&legacy.name.0),
-            arguments: &arguments,
-            ..WireCall::default()
-        })?;
+    if legacy.name.is_empty() && arguments.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    answer.tool_call(WireCall {
+        // There is never more than one.
+        index: Some(0),
+        name: Some(&legacy.name.0),
+        arguments: &arguments,
+        ..WireCall::default()
+    })
 }
 
 fn take_call(answer: &mut Answer, call: &Call<'_>) -> Result<(), TooLarge> {

@@ -56,3 +56,24 @@ fn the_key_is_masked_whatever_the_host_knows() {
     let masked = provider.wire.redact.redact("plain-looking-word and another-secret-word");
     assert_eq!(masked, "[redacted] and [redacted]");
 }
+
+#[test]
+fn no_debug_output_shows_a_secret() {
+    let url = "https://user:canary-in-url@example.com/v1?key=canary-in-query";
+    let builder = OpenAiChat::builder(url).api_key("canary-key-1").header("x", "canary-header");
+    let shown = format!("{builder:?}") + &format!("{:?}", builder.build().unwrap_err());
+    assert!(!shown.contains("canary"), "{shown}");
+
+    let provider = OpenAiChat::builder("https://example.com/v1?key=canary-in-query")
+        .api_key("canary-key-1")
+        .header("x", "canary-header")
+        .build()
+        .unwrap();
+    let head = ResponseHead::new(200, [("echo".into(), "canary-echo".into())]);
+    let error = crate::transport::TransportError::new(
+        turnbuckle_errors::Transport::Other,
+        Some("canary-in-cause".into()),
+    );
+    let shown = format!("{provider:?} {head:?} {error:?} {error} {:?}", provider.endpoint());
+    assert!(!shown.contains("canary"), "{shown}");
+}

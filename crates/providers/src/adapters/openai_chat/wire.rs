@@ -1,6 +1,7 @@
 //! The fields of a chunk that we read; everything else is skipped unread.
 //!
-//! Nothing here allocates for a chunk whose texts hold no escapes.
+//! Nothing here allocates for a chunk of text without escapes. What is rare is
+//! boxed, because a chunk is moved several times while it is read.
 
 use std::{borrow::Cow, fmt};
 
@@ -20,7 +21,7 @@ pub(super) struct Chunk<'a> {
     #[serde(borrow)]
     pub(super) choices: Choice0<'a>,
     pub(super) usage: Object<WireUsage>,
-    x_groq: Object<XGroq>,
+    x_groq: Option<Box<Object<XGroq>>>,
     error: Says,
     #[serde(borrow)]
     object: Text<'a>,
@@ -43,12 +44,16 @@ impl Chunk<'_> {
     /// The token counts, wherever they stand: at the top, in the choice (Moonshot),
     /// or in Groq's own object.
     pub(super) fn reported_usage(&self) -> Usage {
-        let in_choice = self.choices.choice.as_ref().map(|choice| choice.usage.0.read());
-        [Some(self.usage.0.read()), in_choice, Some(self.x_groq.0.usage.0.read())]
-            .into_iter()
-            .flatten()
-            .find(|usage| *usage != Usage::default())
-            .unwrap_or_default()
+        let usage = self.usage.0.read();
+        if usage != Usage::default() {
+            return usage;
+        }
+        let in_choice = self.choices.choice.as_ref().and_then(|choice| choice.usage.as_ref());
+        let in_x_groq = self.x_groq.as_ref().map(|x_groq| &x_groq.0.usage);
+        match in_choice.map(|usage| &**usage).or(in_x_groq) {
+            Some(elsewhere) => elsewhere.0.read(),
+            None => usage,
+        }
     }
 }
 
@@ -74,10 +79,10 @@ pub(super) struct Choice<'a> {
     /// What a whole completion has in place of `delta`. Perplexity sends both, and
     /// here all of the text so far.
     #[serde(borrow)]
-    pub(super) message: Option<Object<Delta<'a>>>,
+    pub(super) message: Option<Box<Object<Delta<'a>>>>,
     #[serde(borrow)]
     pub(super) finish_reason: Text<'a>,
-    usage: Object<WireUsage>,
+    usage: Option<Box<Object<WireUsage>>>,
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Choice0<'a> {
@@ -131,22 +136,22 @@ pub(super) struct Delta<'a> {
     pub(super) tool_calls: List<Object<Call<'a>>>,
     /// The call of the days before `tool_calls`.
     #[serde(borrow)]
-    pub(super) function_call: Object<Function<'a>>,
+    pub(super) function_call: Option<Box<Object<Function<'a>>>>,
 }
 
 impl<'a> Delta<'a> {
     /// The reasoning, from the one field that has it: several servers send it twice.
     pub(super) fn take_reasoning(&mut self) -> Cow<'a, str> {
-        let fields = [
-            &mut self.reasoning_content,
-            &mut self.reasoning,
-            &mut self.reasoning_text,
-            &mut self.content.thinking,
-        ];
+        let fields = [&mut self.reasoning_content, &mut self.reasoning, &mut self.reasoning_text];
         for field in fields {
             if !field.is_empty() {
                 return std::mem::take(field).0;
             }
+        }
+        if let Some(others) = &mut self.content.others
+            && !others.thinking.is_empty()
+        {
+            return std::mem::take(&mut others.thinking).0;
         }
         let mut joined = Text::default();
         for Object(detail) in std::mem::take(&mut self.reasoning_details.0) {
@@ -181,6 +186,12 @@ impl<'a> Text<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Content<'a> {
     pub(super) text: Text<'a>,
+    pub(super) others: Option<Box<OtherParts<'a>>>,
+}
+
+/// What is no text in a list of parts.
+#[derive(Debug, Default)]
+pub(super) struct OtherParts<'a> {
     thinking: Text<'a>,
     pub(super) refusal: Text<'a>,
 }
@@ -232,17 +243,18 @@ impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-                let mut content = Content::default();
+                let mut text = Text::default();
+                let mut others = OtherParts::default();
                 while let Some(Object(part)) = list.next_element::<Object<Part<'de>>>()? {
                     match part.r#type {
-                        Kind::Thinking => content.thinking.append(part.text),
-                        Kind::Other => content.text.append(part.text),
+                        Kind::Thinking => others.thinking.append(part.text),
+                        Kind::Other => text.append(part.text),
                     }
-                    content.thinking.append(part.thinking.0);
-                    content.thinking.append(part.reasoning);
-                    content.refusal.append(part.refusal);
+                    others.thinking.append(part.thinking.0);
+                    others.thinking.append(part.reasoning);
+                    others.refusal.append(part.refusal);
                 }
-                Ok(content)
+                Ok(Content { text, others: Some(Box::new(others)) })
             }
 
             nothing_for!(Content::default(); bool number null object);
