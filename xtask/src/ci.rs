@@ -1,6 +1,6 @@
 //! What the CI machine runs, so that a green desk is a green build.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Result;
 
@@ -10,11 +10,7 @@ use crate::{
     workspace::Workspace,
 };
 
-/// The options of `ci`: none.
-#[derive(Debug, clap::Args)]
-pub(crate) struct Args {}
-
-pub(crate) fn run(workspace: &Workspace, _: &Args) -> Result<ExitCode> {
+pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     let mut course = Course::default();
     test::all_parts(workspace, &test::Args::with_corpus(), &mut course);
     course.part("release", || {
@@ -22,9 +18,9 @@ pub(crate) fn run(workspace: &Workspace, _: &Args) -> Result<ExitCode> {
         Ok(Outcome::check(&workspace.run("release", cargo)?))
     });
     course.part("demo", || {
-        let mut demo = Command::new(workspace.target().join("release/turnbuckle"));
-        demo.arg("demo").current_dir(workspace.root());
-        Ok(Outcome::check(&workspace.run("demo", demo)?))
+        // As the README tells a newcomer to.
+        let cargo = workspace.cargo(&["run", "--release", "--locked", "--", "demo"]);
+        Ok(Outcome::check(&workspace.run("demo", cargo)?))
     });
     Ok(course.finish())
 }

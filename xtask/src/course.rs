@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) tally: Tally,
-    /// Said in any case, after the part.
+    /// Said in any case, after the table.
     pub(crate) notes: Vec<String>,
     /// Shown because the part failed.
     pub(crate) trouble: Option<String>,
@@ -72,9 +72,6 @@ impl Course {
         let took = began.elapsed();
         let verdict = if outcome.failed() { "FAILED" } else { "ok" };
         say(format_args!("{verdict:<7} {:>6.1} s", took.as_secs_f64()));
-        for note in &outcome.notes {
-            say(format_args!("             {note}"));
-        }
         if let Some(trouble) = &outcome.trouble {
             say(format_args!("\n{trouble}\n"));
         }

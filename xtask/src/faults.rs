@@ -209,6 +209,14 @@ mod tests {
     }
 
     #[test]
+    fn every_fault_has_a_code_of_the_taxonomy() {
+        use turnbuckle_errors::ErrorCode;
+        for code in catalogue::all().iter().filter_map(|entry| entry.expected.code) {
+            assert!(ErrorCode::ALL.iter().any(|known| known.as_str() == code), "{code}");
+        }
+    }
+
+    #[test]
     fn the_list_names_every_fault() {
         let list = list();
         for entry in catalogue::all() {

@@ -2,13 +2,15 @@
 //! accepting it.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{Command, ExitCode},
 };
 
 use anyhow::Result;
-use cargo_metadata::{Package, Target, TargetKind};
+use cargo_metadata::{Target, TargetKind};
+use serde_json::Value;
 
 use crate::{counts::Tally, terminal::say, workspace::Workspace};
 
@@ -25,38 +27,33 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
     let root = workspace.root();
     forget_pending(root)?;
     let before = if args.accept { snapshots(root) } else { Vec::new() };
-    let mut sum = Tally::default();
-    let mut broken = false;
-    for (package, targets) in with_snapshots(workspace) {
-        let mut words = vec!["test", "--locked", "--no-fail-fast", "-p", package];
-        words.extend(targets.iter().map(String::as_str));
-        let mut cargo = workspace.cargo(&words);
-        let update = if args.accept { "always" } else { "new" };
-        cargo.env("INSTA_UPDATE", update).env("INSTA_FORCE_PASS", "1");
-        let ran = workspace.run(&format!("snapshots-{package}"), cargo)?;
-        let tally = Tally::read(&ran.output);
-        say(format_args!("{package:<24} {}", tally.line()));
-        if !ran.ok {
-            say(ran.tail());
-            broken = true;
-        }
-        sum += tally;
+    // With the whole workspace, so that the crates are those that `test` built.
+    let mut words = vec!["test", "--workspace", "--locked", "--no-fail-fast"];
+    let targets = targets_with_snapshots(workspace);
+    words.extend(targets.iter().map(String::as_str));
+    let mut cargo = workspace.cargo(&words);
+    let update = if args.accept { "always" } else { "new" };
+    cargo.env("INSTA_UPDATE", update).env("INSTA_FORCE_PASS", "1");
+    let ran = workspace.run("snapshots", cargo)?;
+    if !ran.ok {
+        say(ran.tail());
     }
     let pending = pending(root);
     report(root, args, &before, &pending);
-    let failed = broken || (!pending.is_empty());
+    let mut sum = Tally::read(&ran.output);
     sum.failed += u64::try_from(pending.len()).unwrap_or(u64::MAX);
+    if !ran.ok {
+        sum.failed = sum.failed.max(1);
+    }
     say(sum.line());
-    Ok(ExitCode::from(u8::from(failed)))
+    Ok(ExitCode::from(u8::from(sum.failed > 0)))
 }
 
 fn report(root: &Path, args: &Args, before: &[(PathBuf, String)], pending: &[PathBuf]) {
     let name = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
     for path in pending {
         say(format_args!("differs: {}", name(path)));
-        if let Ok(text) = fs::read_to_string(path) {
-            say(text);
-        }
+        say(shown(path));
     }
     if args.accept {
         let after = snapshots(root);
@@ -72,26 +69,47 @@ fn report(root: &Path, args: &Args, before: &[(PathBuf, String)], pending: &[Pat
     }
 }
 
-/// The test targets, by package, whose source asserts a snapshot.
-fn with_snapshots(workspace: &Workspace) -> Vec<(&str, Vec<String>)> {
-    let uses_insta = |package: &&Package| package.dependencies.iter().any(|d| d.name == "insta");
-    let members = workspace.members().into_iter().filter(uses_insta);
-    members
-        .map(|package| {
-            let targets = package.targets.iter().filter(|target| asserts_snapshots(target));
-            (package.name.as_str(), targets.flat_map(selector).collect::<Vec<_>>())
-        })
-        .filter(|(_, targets)| !targets.is_empty())
-        .collect()
+/// What a pending snapshot would change, as a diff where there is an old one.
+fn shown(pending: &Path) -> String {
+    let text = fs::read_to_string(pending).unwrap_or_default();
+    if pending.extension().is_some_and(|extension| extension == "pending-snap") {
+        return inline(&text);
+    }
+    let accepted = pending.with_extension("");
+    let diff = Command::new("git")
+        .args(["diff", "--no-index", "--no-color", "--"])
+        .args([accepted.as_path(), pending])
+        .output();
+    match diff {
+        Ok(diff) if accepted.is_file() => String::from_utf8_lossy(&diff.stdout).into_owned(),
+        _ => text,
+    }
 }
 
-fn selector(target: &Target) -> Vec<String> {
-    match target.kind.first() {
-        Some(TargetKind::Lib) => vec!["--lib".to_owned()],
-        Some(TargetKind::Bin) => vec!["--bin".to_owned(), target.name.clone()],
-        Some(TargetKind::Test) => vec!["--test".to_owned(), target.name.clone()],
-        _ => Vec::new(),
-    }
+/// The lines of a source file whose inline snapshots differ, with the new ones.
+fn inline(list: &str) -> String {
+    let entries = list.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let differs = entries.filter_map(|entry| {
+        let snapshot = entry.pointer("/new/snapshot")?.as_str()?.to_owned();
+        Some(format!("line {}:\n{snapshot}\n", entry.get("line")?))
+    });
+    differs.collect()
+}
+
+/// What selects the test targets whose source asserts a snapshot. A library is
+/// not selected by name, so with one of them come all.
+fn targets_with_snapshots(workspace: &Workspace) -> BTreeSet<String> {
+    let members = workspace.members().into_iter();
+    members
+        .flat_map(|member| &member.targets)
+        .filter(|target| asserts_snapshots(target))
+        .filter_map(|target| match target.kind.first()? {
+            TargetKind::Lib => Some("--lib".to_owned()),
+            TargetKind::Bin => Some(format!("--bin={}", target.name)),
+            TargetKind::Test => Some(format!("--test={}", target.name)),
+            _ => None,
+        })
+        .collect()
 }
 
 /// A target is its file, or the folder of a `lib.rs` or `main.rs`.
@@ -163,6 +181,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn targets_with_snapshots_are_found_and_others_are_not() {
+        let targets = targets_with_snapshots(&Workspace::find().unwrap());
+        assert!(targets.contains("--lib") && targets.contains("--test=turn"), "{targets:?}");
+        assert!(!targets.contains("--test=streams"), "{targets:?}");
+    }
+
+    #[test]
     fn a_changed_snapshot_is_pending_and_a_settled_list_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -178,5 +203,19 @@ mod tests {
             .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
             .collect();
         assert_eq!(names, [".c.rs.pending-snap", "a.snap.new"]);
+    }
+
+    #[test]
+    fn what_differs_is_shown_as_a_diff_or_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        write("a.snap", "one\ntwo\n");
+        write("a.snap.new", "one\nthree\n");
+        write("b.snap.new", "only new\n");
+        let shown = |name| shown(&folder.path().join(name));
+        assert!(shown("a.snap.new").contains("-two\n+three"), "{}", shown("a.snap.new"));
+        assert_eq!(shown("b.snap.new"), "only new\n");
+        let list = "{\"line\":3,\"new\":{\"snapshot\":\"x\"}}\n{\"line\":9,\"new\":null}\n";
+        assert_eq!(inline(list), "line 3:\nx\n");
     }
 }
