@@ -1,10 +1,12 @@
 //! What was seen, in order of arrival: the input of the classifier.
 
 mod body;
+mod flattened;
 
 use std::time::Duration;
 
 pub use body::{BodyShape, ErrorBody};
+pub(crate) use flattened::{Flattened, without_error_names};
 
 use crate::Phase;
 
@@ -18,13 +20,14 @@ pub struct Facts {
     seen: Vec<Fact>,
     retry_after: Option<Duration>,
     should_retry: Option<bool>,
+    provider: Option<String>,
 }
 
 impl Facts {
     /// Nothing seen yet, in `phase`.
     #[must_use]
     pub const fn new(phase: Phase) -> Self {
-        Self { phase, seen: Vec::new(), retry_after: None, should_retry: None }
+        Self { phase, seen: Vec::new(), retry_after: None, should_retry: None, provider: None }
     }
 
     /// Adds what was seen next.
@@ -46,6 +49,20 @@ impl Facts {
     pub const fn with_should_retry(mut self, should: Option<bool>) -> Self {
         self.should_retry = should;
         self
+    }
+
+    /// Names the provider, where that is known. It decides only where two
+    /// providers mean different things by the same words and type nothing.
+    #[must_use]
+    pub fn with_provider(mut self, name: impl Into<String>) -> Self {
+        self.provider = Some(name.into());
+        self
+    }
+
+    /// The provider's name, where it is known.
+    #[must_use]
+    pub fn provider(&self) -> Option<&str> {
+        self.provider.as_deref()
     }
 
     /// Where the attempt stood.
@@ -72,11 +89,13 @@ impl Facts {
         self.should_retry
     }
 
-    /// The HTTP status, if a response head came.
+    /// The HTTP status, if a response head came; of a flattened message, the
+    /// one that it begins with.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
         self.seen.iter().find_map(|fact| match fact {
             Fact::Status(status) => Some(status.status),
+            Fact::Message(text) => Flattened::read(text)?.status,
             _ => None,
         })
     }

@@ -9,9 +9,12 @@ mod status;
 mod transport;
 mod wording;
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
-use crate::{Clock, Delivered, ErrorCode, Fact, Facts, Origin, Phase, Transport};
+use crate::{
+    Clock, Delivered, ErrorCode, Fact, Facts, Http2Reason, Origin, Phase, Transport,
+    facts::Flattened,
+};
 
 /// What the facts mean.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,15 +43,18 @@ pub struct Classification {
 /// A list of facts that decides nothing is `PROVIDER_ERROR`, not retriable.
 #[must_use]
 pub fn classify(facts: &Facts) -> Classification {
+    let scene = Scene::of(facts);
     let ours = facts.seen().iter().find_map(own_act);
     let verdict = ours
-        .or_else(|| facts.seen().iter().find_map(|fact| conclude(fact, facts.phase())))
+        .or_else(|| facts.seen().iter().find_map(|fact| conclude(fact, scene)))
         .unwrap_or(UNKNOWN);
     let body = facts.seen().iter().find_map(|fact| match fact {
-        Fact::Status(status) => Some(&status.body),
-        Fact::InBand(error) => Some(&error.body),
+        Fact::Status(status) => Some(Cow::Borrowed(&status.body)),
+        Fact::InBand(error) => Some(Cow::Borrowed(&error.body)),
+        Fact::Message(text) => Flattened::read(text).map(|flat| Cow::Owned(flat.body)),
         _ => None,
     });
+    let body = body.as_deref();
     Classification {
         code: verdict.code,
         retriable: verdict.retriable && facts.should_retry() != Some(false),
@@ -60,7 +66,7 @@ pub fn classify(facts: &Facts) -> Classification {
             .or_else(|| body.and_then(|body| body.delay))
             .or_else(|| wording_delay(facts)),
         provider_code: body.and_then(|body| body.provider_code()).map(str::to_owned),
-        delivered: delivered(facts),
+        delivered: delivered(facts, &verdict),
     }
 }
 
@@ -72,6 +78,8 @@ struct Verdict {
     source: Origin,
     rule: &'static str,
     sentence: &'static str,
+    /// What the words themselves say about it, where nothing but words is held.
+    delivered: Option<Delivered>,
 }
 
 impl Verdict {
@@ -82,7 +90,7 @@ impl Verdict {
         rule: &'static str,
         sentence: &'static str,
     ) -> Self {
-        Self { code, retriable: code.retriable(), source, rule, sentence }
+        Self { code, retriable: code.retriable(), source, rule, sentence, delivered: None }
     }
 
     const fn never(self) -> Self {
@@ -127,15 +135,56 @@ fn own_act(fact: &Fact) -> Option<Verdict> {
     }
 }
 
-fn conclude(fact: &Fact, phase: Phase) -> Option<Verdict> {
-    match fact {
-        Fact::Aborted | Fact::Clock(_) => None,
-        Fact::Status(seen) => Some(status::conclude(seen.status, &seen.body)),
-        Fact::InBand(error) => Some(status::conclude_in_band(&error.body)),
-        Fact::Protocol(seen) => Some(protocol::conclude(*seen)),
-        Fact::Transport(cause) => Some(transport::conclude(*cause, phase)),
-        Fact::Message(text) => wording::conclude(text),
+/// What a fact is seen against.
+#[derive(Debug, Clone, Copy)]
+struct Scene {
+    phase: Phase,
+    /// A Google server, where "exceeded your current quota" is said of a rate.
+    google: bool,
+}
+
+impl Scene {
+    fn of(facts: &Facts) -> Self {
+        let google = facts.provider().is_some_and(|name| {
+            let name = name.to_ascii_lowercase();
+            ["gemini", "google", "vertex"].iter().any(|known| name.contains(known))
+        });
+        Self { phase: facts.phase(), google }
     }
+}
+
+fn conclude(fact: &Fact, scene: Scene) -> Option<Verdict> {
+    let (verdict, text) = match fact {
+        Fact::Aborted | Fact::Clock(_) => return None,
+        Fact::Protocol(seen) => return Some(protocol::conclude(*seen)),
+        Fact::Transport(cause) => return Some(transport::conclude(*cause, scene.phase)),
+        Fact::Status(seen) => {
+            (status::conclude(seen.status, &seen.body, scene), seen.body.message.as_deref())
+        }
+        Fact::InBand(error) => {
+            (status::conclude_in_band(&error.body, scene), error.body.message.as_deref())
+        }
+        Fact::Message(text) => (flattened(text, scene)?, Some(text.as_str())),
+    };
+    // A single request above the whole limit: waiting does not make it fit.
+    let never_fits = verdict.code == ErrorCode::ProviderRateLimited
+        && text.and_then(wording::above_the_limit) == Some(true);
+    Some(if never_fits {
+        Verdict { sentence: "the request is above the rate limit of its tier", ..verdict.never() }
+    } else {
+        verdict
+    })
+}
+
+/// A flattened text: the status or the error object that it begins with, else
+/// its words.
+fn flattened(text: &str, scene: Scene) -> Option<Verdict> {
+    let Some(flat) = Flattened::read(text) else { return wording::conclude(text, scene) };
+    let verdict = match flat.status {
+        Some(status) => status::conclude(status, &flat.body, scene),
+        None => status::conclude_in_band(&flat.body, scene),
+    };
+    Some(Verdict { delivered: Some(Delivered::Yes), ..verdict })
 }
 
 /// Only a flattened text, held without anything better, may name a delay.
@@ -146,7 +195,7 @@ fn wording_delay(facts: &Facts) -> Option<Duration> {
     })
 }
 
-fn delivered(facts: &Facts) -> Delivered {
+fn delivered(facts: &Facts, verdict: &Verdict) -> Delivered {
     let answered = facts.phase() == Phase::Stream
         || facts
             .seen()
@@ -154,13 +203,15 @@ fn delivered(facts: &Facts) -> Delivered {
             .any(|fact| matches!(fact, Fact::Status(_) | Fact::InBand(_) | Fact::Protocol(_)));
     let never_sent = facts.seen().iter().any(|fact| match fact {
         Fact::Clock(Clock::Connect) => true,
+        // REFUSED_STREAM promises that nothing was done with the request.
+        Fact::Transport(Transport::Http2Reset(Http2Reason(7))) => true,
         Fact::Transport(cause) => Transport::before_the_request(*cause),
         _ => false,
     });
     match (answered, never_sent) {
         (true, _) => Delivered::Yes,
         (false, true) => Delivered::No,
-        (false, false) => Delivered::Unknown,
+        (false, false) => verdict.delivered.unwrap_or(Delivered::Unknown),
     }
 }
 

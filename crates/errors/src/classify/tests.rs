@@ -230,11 +230,12 @@ fn errors_inside_a_stream() {
         false,
         "inband.status",
     );
+    // Groq: the model wrote a call that does not parse; another sample may.
     check(
         r#"{"error":{"type":"invalid_request_error","code":"tool_use_failed"}}"#,
-        InvalidRequest,
-        false,
-        "inband.typed.invalid",
+        ProviderError,
+        true,
+        "inband.typed.sampling",
     );
     check(r#"{"error":{"message":"something new"}}"#, ProviderError, false, "inband.unknown");
 }

@@ -6,20 +6,24 @@ use crate::ErrorBody;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Typed {
     Quota,
-    Rate,
     Overloaded,
+    Rate,
     Overflow,
     Filtered,
     Auth,
+    Region,
     Model,
+    Sampling,
     Server,
     Invalid,
+    Exhausted,
 }
 
 /// The words that providers type their errors with, most telling kinds first.
 /// Compared without case, `_`, `-` and blanks, since gateways respell them.
 const WORDS: &[(Typed, &[&str])] = &[
-    // OpenAI, Moonshot, Codex plans, gateways; 1113 is Z.ai's empty balance.
+    // OpenAI, Moonshot, Codex plans, gateways; 1113 is Z.ai's empty balance, the
+    // `allocation…` words are DashScope's.
     (
         Typed::Quota,
         &[
@@ -33,6 +37,9 @@ const WORDS: &[(Typed, &[&str])] = &[
             "insufficientbalance",
             "exceededcurrentquotaerror",
             "usagelimitreached",
+            "usagenotincluded",
+            "allocationquotafreetieronly",
+            "arrearage",
             "1113",
         ],
     ),
@@ -56,6 +63,7 @@ const WORDS: &[(Typed, &[&str])] = &[
             "ratelimitexceeded",
             "ratelimiterror",
             "ratelimitreached",
+            "ratelimitreachederror",
             "ratelimited",
             "toomanyrequests",
             "throttlingexception",
@@ -93,26 +101,40 @@ const WORDS: &[(Typed, &[&str])] = &[
             "accountdeactivated",
         ],
     ),
+    // OpenAI.
+    (Typed::Region, &["unsupportedcountryregionterritory"]),
     // OpenAI, Groq, Doubleword, Azure.
     (Typed::Model, &["modelnotfound", "modelnotfounderror", "invalidmodel", "deploymentnotfound"]),
-    // OpenAI, Anthropic, Google, llama.cpp.
+    // Groq, Gemini: the model wrote a call that its own server cannot read.
+    (Typed::Sampling, &["toolusefailed", "malformedfunctioncall", "unexpectedtoolcall"]),
+    // OpenAI, Anthropic, Google, llama.cpp; a Responses answer that failed without a word.
     (
         Typed::Server,
-        &["servererror", "internalservererror", "internalerror", "internal", "apierror"],
+        &[
+            "servererror",
+            "internalservererror",
+            "internalerror",
+            "internal",
+            "apierror",
+            "responsefailed",
+        ],
     ),
-    // OpenAI, Anthropic, Google, Mistral, vLLM, Groq (a tool call that misses its schema).
+    // OpenAI, Anthropic, Google, Mistral, vLLM.
     (
         Typed::Invalid,
         &[
             "invalidrequesterror",
             "invalidrequestinvalidargs",
             "invalidargument",
+            "invalidprompt",
+            "invalidimageurl",
             "badrequest",
             "badrequesterror",
             "failedprecondition",
-            "toolusefailed",
         ],
     ),
+    // Google says this of a rate and of a plan alike: it decides only where prose would.
+    (Typed::Exhausted, &["resourceexhausted"]),
 ];
 
 pub(super) fn typed(body: &ErrorBody) -> Option<Typed> {

@@ -170,10 +170,9 @@ impl ErrorBody {
     fn fill_fields(&mut self, fields: &Map<String, Value>, depth: usize) {
         let nested = |name: &str| fields.get(name).filter(|value| !value.is_null());
         // OpenRouter hands on what its upstream sent as `metadata.raw`.
-        if let Some(Value::String(raw)) = nested("metadata").and_then(|meta| meta.get("raw")) {
-            if raw.trim_start().starts_with('{') {
-                self.fill_text(raw, depth + 1);
-            }
+        let raw = nested("metadata").and_then(|metadata| text_at(metadata, "raw"));
+        if let Some(raw) = raw.filter(|raw| raw.trim_start().starts_with('{')) {
+            self.fill_text(&raw, depth + 1);
         }
         for name in ["message", "msg", "error_message", "errorMessage", "error_description"] {
             if let Some(message) = nested(name) {
