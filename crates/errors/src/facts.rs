@@ -2,11 +2,13 @@
 
 mod body;
 mod flattened;
+mod report;
 
 use std::time::Duration;
 
 pub use body::{BodyShape, ErrorBody};
 pub(crate) use flattened::{Flattened, without_error_names};
+pub use report::{BadReport, REPORT_FIELDS};
 
 use crate::Phase;
 

@@ -32,11 +32,11 @@ mod safe_text;
 mod server_delay;
 
 pub use chain::{MAX_CAUSES, render_chain};
-pub use classify::{Classification, classify};
+pub use classify::{Classification, Explanation, Weighed, classify, explain};
 pub use code::{Actor, CodeInfo, ErrorCode, Family};
 pub use facts::{
-    BodyShape, Clock, ErrorBody, Fact, Facts, Http2Reason, InBandError, Protocol, StatusFact,
-    Transport,
+    BadReport, BodyShape, Clock, ErrorBody, Fact, Facts, Http2Reason, InBandError, Protocol,
+    REPORT_FIELDS, StatusFact, Transport,
 };
 pub use failure::{Details, Failure, Usage};
 pub use phase::{Delivered, Origin, Phase};

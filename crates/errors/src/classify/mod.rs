@@ -4,10 +4,13 @@
 //! decides. Each kind of fact has its own file with its own table of tests;
 //! wording is the last resort, for hosts that hold nothing but a flattened text.
 
+mod explain;
 mod protocol;
 mod status;
 mod transport;
 mod wording;
+
+pub use explain::{Explanation, Weighed, explain};
 
 use std::{borrow::Cow, time::Duration};
 
