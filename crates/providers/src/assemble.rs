@@ -13,6 +13,10 @@ use crate::{
 /// the memory that a runaway server can claim.
 pub const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
+/// What a call counts for besides its arguments, so that no server can begin calls
+/// without end: some thousand of them fill an answer.
+const CALL_BYTES: usize = 64 * 1024;
+
 /// The answer grew beyond [`MAX_ANSWER_BYTES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the answer is larger than 64 MiB")]
@@ -94,7 +98,11 @@ impl Assembler {
         self.grow(piece.arguments.len())?;
         let id = piece.id.filter(|id| !id.is_empty());
         let name = piece.name.filter(|name| !name.is_empty());
+        let known = self.calls.len();
         let slot = self.slot(piece.index, id, name.is_some());
+        if self.calls.len() > known {
+            self.grow(CALL_BYTES)?;
+        }
         let mut delta = ToolCallDelta {
             slot,
             arguments: piece.arguments.to_owned(),
@@ -361,5 +369,9 @@ mod tests {
             assembler.text(&mebibyte).unwrap();
         }
         assert_eq!(assembler.reasoning("x"), Err(TooLarge));
+
+        let mut assembler = Assembler::new();
+        let begun = (0..).take_while(|_| assembler.tool_call(piece(None, "", "f", "")).is_ok());
+        assert_eq!(begun.count(), 1024);
     }
 }

@@ -87,6 +87,29 @@ async fn a_name_without_an_address_is_unresolved() {
     assert_eq!(failure.details().delivered, Some(Delivered::No));
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_connection_that_does_not_come_about_expires_the_connect_clock() {
+    // A full queue of connections that nobody accepts: the next one gets no answer.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut queue = Vec::new();
+    loop {
+        let connecting = tokio::net::TcpStream::connect(address);
+        match tokio::time::timeout(Duration::from_millis(200), connecting).await {
+            Ok(connected) => queue.push(connected.unwrap()),
+            Err(_) => break,
+        }
+    }
+    let clocks = Clocks { connect: Duration::from_millis(50), ..Clocks::default() };
+    let provider = provider_at(&format!("http://{address}/v1"), clocks);
+    let failure = attempt(&provider, false).await.unwrap_err();
+    assert_failure(&failure, ErrorCode::Timeout, "clock.connect", Phase::Request);
+    assert_eq!(failure.details().delivered, Some(Delivered::No));
+}
+
 #[tokio::test]
 async fn plain_http_where_tls_is_expected_is_a_tls_failure_and_final() {
     let server = Server::answering("HTTP/1.1 400 Bad Request\r\n\r\n").await;

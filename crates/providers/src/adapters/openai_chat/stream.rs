@@ -112,6 +112,10 @@ fn take_call(answer: &mut Answer, call: &Call<'_>) -> Result<(), TooLarge> {
     let (function, custom) = (&call.function.0, &call.custom.0);
     let arguments = function.arguments();
     let free_text = !custom.name.is_empty() || !custom.input.is_empty();
+    let says_nothing = call.id.is_empty() && function.name.is_empty() && arguments.is_empty();
+    if says_nothing && !free_text {
+        return Ok(());
+    }
     answer.tool_call(WireCall {
         index: call.index.0,
         id: Some(&call.id.0),

@@ -215,6 +215,9 @@ fn a_call_of_the_old_kind_and_an_empty_one() {
     let empty =
         r#"{"choices":[{"delta":{"content":"a","function_call":{"name":"","arguments":""}}}]}"#;
     assert_eq!(whole(&[empty, FINISH]).message().tool_calls, []);
+    let blank =
+        r#"{"choices":[{"delta":{"content":"a","tool_calls":[{},{"index":0,"function":null}]}}]}"#;
+    assert_eq!(whole(&[blank, FINISH]).message().tool_calls, []);
 }
 
 #[test]
