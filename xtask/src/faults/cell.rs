@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn any_seed_gives_a_script_that_can_be_served() {
-        for seed in (0..200).chain([u64::MAX]) {
+        for seed in (0..40).chain([u64::MAX]) {
             assert!(cells(None, seed).unwrap().len() > 30, "{seed}");
         }
     }

@@ -151,6 +151,7 @@ fn messages(cell: &Cell, seen: &Seen) -> Vec<String> {
     let mut void = false;
     let mut told = String::new();
     let mut whole: Vec<&str> = Vec::new();
+    let mut failed = 0;
     for event in &seen.events {
         let id = word(event, "/messageId");
         let is_open = open == Some(id);
@@ -179,7 +180,9 @@ fn messages(cell: &Cell, seen: &Seen) -> Vec<String> {
             "message_end" => {
                 complaints.extend(unless(is_open, || format!("{id} ends and has not begun")));
                 let text = word(event, "/message/text");
-                if event.get("failure").is_none() {
+                if event.get("failure").is_some() {
+                    failed += 1;
+                } else {
                     complaints.extend(unless(told == text, || {
                         format!("was told {told:?}, the message says {text:?}")
                     }));
@@ -195,6 +198,10 @@ fn messages(cell: &Cell, seen: &Seen) -> Vec<String> {
     if cell.variant == Variant::AfterTool {
         due.insert(0, "");
     }
+    let most = usize::from(!cell.completes());
+    complaints.extend(unless(failed <= most, || {
+        format!("{failed} messages ended with a failure, at most {most} may")
+    }));
     complaints.extend(unless(whole == due, || format!("whole messages: {whole:?}, due: {due:?}")));
     complaints
 }

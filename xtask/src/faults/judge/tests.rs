@@ -67,6 +67,17 @@ async fn a_broken_promise_of_a_recovered_answer_is_missed() {
         ),
         (
             |seen| {
+                // Gives up on the message and tells the answer under a new id.
+                let at = position(seen, "message_restart");
+                let mut end = seen.events[at].clone();
+                end["type"] = json!("message_end");
+                seen.events.insert(at, end);
+                seen.events[at + 1]["type"] = json!("message_start");
+            },
+            "1 messages ended with a failure, at most 0 may",
+        ),
+        (
+            |seen| {
                 let at = position(seen, "retry_scheduled");
                 seen.events[at]["delayMs"] = json!(749);
             },
