@@ -3,6 +3,6 @@
 mod redact;
 mod timing;
 
-pub use redact::Redactor;
+pub use redact::{MASK, Redactor, SafeUrl, Secret, StreamRedactor};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use timing::AttemptTiming;
