@@ -15,12 +15,18 @@
 //! assert_eq!(cut.to_string(), "an answer, then after 20 ms a reset inside event 3");
 //! ```
 
+mod check;
+mod how;
 mod parts;
+mod wire;
 
 use std::{fmt, time::Duration};
 
+pub use check::BehaviourError;
+pub use how::{How, Http2Code};
 pub(crate) use parts::Cut;
-pub use parts::{Answer, ErrorReply, How, Insert, Point};
+pub use parts::{Answer, ErrorReply, Insert, Point};
+pub use wire::{Gzip, HangUp, Needs, Protocol, Tls};
 
 /// One behaviour: what is answered, where it breaks, how, and how slowly.
 ///
@@ -35,6 +41,8 @@ pub struct Behaviour {
     pub(crate) inserts: Vec<(Point, Insert)>,
     pub(crate) omit_terminal: bool,
     pub(crate) cut: Option<Cut>,
+    pub(crate) gzip: Option<Gzip>,
+    pub(crate) hang_up: Option<HangUp>,
     pub(crate) headers_delay: Duration,
     pub(crate) event_delay: Duration,
 }
@@ -57,6 +65,19 @@ impl Behaviour {
         Self::answering(Answer::Raw { content_type: content_type.into(), body: body.into() })
     }
 
+    /// A redirect of this status to the same server under another host name;
+    /// what follows it is recorded with a path that begins with `/elsewhere`,
+    /// so that the record shows whether the key went along.
+    pub fn redirect(status: u16) -> Self {
+        Self::answering(Answer::Redirect { status })
+    }
+
+    /// A TLS handshake that fails, so that no request comes. The step is dealt
+    /// to the next connection rather than to the next request.
+    pub fn handshake(tls: Tls) -> Self {
+        Self::answering(Answer::Handshake(tls))
+    }
+
     fn answering(answer: Answer) -> Self {
         Self {
             answer,
@@ -65,6 +86,8 @@ impl Behaviour {
             inserts: Vec::new(),
             omit_terminal: false,
             cut: None,
+            gzip: None,
+            hang_up: None,
             headers_delay: Duration::ZERO,
             event_delay: Duration::ZERO,
         }
@@ -130,7 +153,32 @@ impl Behaviour {
         self
     }
 
-    /// Waits this long before the status line.
+    /// Says that the body is compressed by gzip, and compresses it, or does not.
+    #[must_use]
+    pub fn gzip(mut self, gzip: Gzip) -> Self {
+        self.gzip = Some(gzip);
+        self
+    }
+
+    /// Gives up the connection after the answer without having said so.
+    #[must_use]
+    pub fn hang_up(mut self, hang_up: HangUp) -> Self {
+        self.hang_up = Some(hang_up);
+        self
+    }
+
+    /// Breaks by another HTTP/2 error code; without a cut by HTTP/2 this
+    /// changes nothing.
+    #[must_use]
+    pub fn http2_code(mut self, code: Http2Code) -> Self {
+        if let Some(cut) = &mut self.cut {
+            cut.how = cut.how.with_code(code);
+        }
+        self
+    }
+
+    /// Waits this long before the status line (before the handshake, where
+    /// that is the fault).
     #[must_use]
     pub fn headers_delay(mut self, delay: Duration) -> Self {
         self.headers_delay = delay;
@@ -167,69 +215,34 @@ impl Behaviour {
         matches!(self.answer, Answer::Dialect)
     }
 
+    /// The failed handshake, if it is one.
+    pub(crate) fn failed_handshake(&self) -> Option<Tls> {
+        match self.answer {
+            Answer::Handshake(tls) => Some(tls),
+            _ => None,
+        }
+    }
+
+    /// What the server must speak for this to be seen.
+    pub fn needs(&self) -> Needs {
+        let by_cut = self.cut.map_or(Needs::Plain, |cut| cut.how.needs());
+        match (&self.answer, by_cut) {
+            (Answer::Handshake(_), _) => Needs::Tls,
+            (_, Needs::Plain) if self.hang_up.is_some() => Needs::Http1,
+            (_, needs) => needs,
+        }
+    }
+
     fn points(&self) -> impl Iterator<Item = Point> {
         let inserted = self.inserts.iter().map(|(point, _)| *point);
         inserted.chain(self.cut.map(|cut| cut.point))
     }
 
-    /// Whether this composition can be put on a wire.
-    ///
-    /// # Errors
-    ///
-    /// One [`BehaviourError`] for the first part that makes no sense; each
-    /// names what to write instead.
-    pub fn check(&self) -> Result<(), BehaviourError> {
-        self.check_status()?;
-        for (name, value) in &self.headers {
-            check_header(name, value)?;
-        }
-        if let Answer::Error(reply) = &self.answer {
-            for (name, value) in &reply.headers {
-                check_header(name, value)?;
-            }
-        }
-        if self.points().any(|point| point.event() == Some(0)) {
-            return Err(BehaviourError::EventZero);
-        }
-        if !self.carries_content() {
-            self.check_plain_body()?;
-        }
-        for (point, _) in &self.inserts {
-            if !point.is_between_events() {
-                return Err(BehaviourError::InsertOutsideStream(*point));
-            }
-        }
-        match self.cut {
-            Some(Cut { point: Point::BeforeStatus, how: How::CleanEnd, .. }) => {
-                Err(BehaviourError::CleanEndWithoutStatus)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_status(&self) -> Result<(), BehaviourError> {
-        let status = self.effective_status();
-        // 1xx, 204 and 304 have no body, so nothing after the headers could be broken.
-        if !(200..=599).contains(&status) || status == 204 || status == 304 {
-            return Err(BehaviourError::Status(status));
-        }
-        Ok(())
-    }
-
-    fn check_plain_body(&self) -> Result<(), BehaviourError> {
-        if self.omit_terminal {
-            return Err(BehaviourError::NoTerminal);
-        }
-        match self.points().find(|point| point.needs_stream()) {
-            Some(point) => Err(BehaviourError::NoEvents(point)),
-            None => Ok(()),
-        }
-    }
-
     pub(crate) fn effective_status(&self) -> u16 {
         self.status.unwrap_or(match &self.answer {
             Answer::Error(reply) => reply.status,
-            Answer::Dialect | Answer::Raw { .. } => 200,
+            Answer::Redirect { status } => *status,
+            Answer::Dialect | Answer::Raw { .. } | Answer::Handshake(_) => 200,
         })
     }
 }
@@ -242,6 +255,13 @@ impl fmt::Display for Behaviour {
             Answer::Raw { content_type, .. } => {
                 write!(f, "a {content_type} body of status {}", self.effective_status())?;
             }
+            Answer::Redirect { .. } => {
+                write!(f, "a redirect of status {} to another host", self.effective_status())?;
+            }
+            Answer::Handshake(tls) => return write!(f, "{tls}"),
+        }
+        if let Some(gzip) = self.gzip {
+            write!(f, " {gzip}")?;
         }
         if self.omit_terminal {
             write!(f, " without its terminal event")?;
@@ -256,72 +276,9 @@ impl fmt::Display for Behaviour {
             }
             write!(f, "{} {}", cut.how, cut.point)?;
         }
+        if let Some(hang_up) = self.hang_up {
+            write!(f, ", {hang_up}")?;
+        }
         Ok(())
     }
-}
-
-/// Why a composition makes no sense.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BehaviourError {
-    /// A point names event 0.
-    #[error("there is no event 0: events are counted from 1")]
-    EventZero,
-    /// A point inside a stream, with a body that is not one.
-    #[error(
-        "nothing is streamed, so there is no place {0}: use `Point::InsideBody`, \
-         or start from `Behaviour::whole()`"
-    )]
-    NoEvents(Point),
-    /// The terminal event is left out of a body that has none.
-    #[error(
-        "nothing is streamed, so no terminal event can be left out: start from `Behaviour::whole()`"
-    )]
-    NoTerminal,
-    /// An insertion at a point which is not between two events.
-    #[error(
-        "an event cannot be said {0}: choose a point between two events, e.g. `Point::AfterEvent(3)`"
-    )]
-    InsertOutsideStream(Point),
-    /// A clean end where HTTP knows none.
-    #[error("HTTP has no clean end before the status line: use `How::Fin` or `How::Reset`")]
-    CleanEndWithoutStatus,
-    /// A status without a body.
-    #[error("status {0} carries no body: choose one of 200 to 599 except 204 and 304")]
-    Status(u16),
-    /// A header that cannot be written, or that the server writes itself.
-    #[error("header `{0}` cannot be set: {1}")]
-    Header(String, &'static str),
-    /// The point lies behind the content of the step.
-    #[error("event {at} does not exist: the answer has {events} events up to its terminal one")]
-    EventOutOfRange {
-        /// The event named.
-        at: usize,
-        /// How many there are.
-        events: usize,
-    },
-    /// A cut inside a character, and every character is one byte long.
-    #[error("the answer has no character of several bytes to cut: put one into `text`, e.g. `é`")]
-    NoWideCharacter,
-    /// A cut inside the body of a streamed answer.
-    #[error(
-        "a streamed answer is cut at an event: use `Point::InsideEvent` rather than `Point::InsideBody`"
-    )]
-    BodyOfStream,
-}
-
-fn check_header(name: &str, value: &str) -> Result<(), BehaviourError> {
-    const OURS: [&str; 3] = ["content-length", "transfer-encoding", "connection"];
-    let refuse = |why| Err(BehaviourError::Header(name.to_owned(), why));
-    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if name.is_empty() || !name.bytes().all(is_token) {
-        return refuse("its name is not a token of HTTP");
-    }
-    if value.chars().any(char::is_control) {
-        return refuse("its value holds a control character");
-    }
-    if OURS.contains(&name.to_ascii_lowercase().as_str()) {
-        return refuse("the server frames the body itself");
-    }
-    Ok(())
 }

@@ -4,11 +4,13 @@
 //! verdicts are plain words, so that the server knows none of the clients it
 //! tests.
 
+mod answers;
 mod table;
+mod wire;
 
-use crate::behaviour::Behaviour;
+use crate::behaviour::{Behaviour, Needs};
+pub use answers::DEFAULT_RETRY_AFTER;
 use table::CATALOGUE;
-pub use table::DEFAULT_RETRY_AFTER;
 
 /// Where an answer breaks unless a step says otherwise; in a shorter answer
 /// the middle is taken.
@@ -33,6 +35,14 @@ impl Entry {
     /// A fresh value of the behaviour, to be served or composed further.
     pub fn behaviour(&self) -> Behaviour {
         (self.make)()
+    }
+
+    /// What the server must speak for it to be seen. A [`Script`](crate::Script)
+    /// of it chooses such a server by itself; what is left to the client is to
+    /// trust [`FaultServer::ca_pem`](crate::FaultServer::ca_pem) for
+    /// [`Needs::Tls`] and [`Needs::Http2`].
+    pub fn needs(&self) -> Needs {
+        self.behaviour().needs()
     }
 }
 
@@ -156,9 +166,10 @@ mod tests {
             .map(|e| {
                 let x = e.expected;
                 format!(
-                    "{:<20} {:<5} {:<11} {:<26} {:<8} {:<8} {} {} | {}",
+                    "{:<26} {:<5} {:<5} {:<11} {:<26} {:<8} {:<8} {} {} | {}",
                     e.name,
                     if e.core { "core" } else { "" },
+                    format!("{:?}", e.needs()),
                     format!("{:?}", x.recovery),
                     x.code.unwrap_or("-"),
                     x.phase.unwrap_or("-"),

@@ -9,8 +9,11 @@ mod record;
 mod script;
 mod server;
 
-pub use behaviour::{Answer, Behaviour, BehaviourError, ErrorReply, How, Insert, Point};
+pub use behaviour::{
+    Answer, Behaviour, BehaviourError, ErrorReply, Gzip, HangUp, How, Http2Code, Insert, Needs,
+    Point, Protocol, Tls,
+};
 pub use content::{DEFAULT_TEXT, Finish, ToolCall, Usage};
 pub use record::{Ended, Headers, Path, RecordedRequest};
-pub use script::{At, Script, ScriptError, ShippedScript, Step};
-pub use server::{FaultServer, ServeError};
+pub use script::{At, Script, ScriptError, Serving, ShippedScript, Step};
+pub use server::{FaultServer, RefusingProxy, ServeError};

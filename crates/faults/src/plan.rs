@@ -21,6 +21,8 @@ pub(crate) enum Op {
     Error(crate::behaviour::ErrorReply),
     /// Sends one line with this many bytes of text.
     HugeLine(usize),
+    /// Sends bytes that break the compression they stand in.
+    CorruptGzip,
     /// Waits.
     Wait(Duration),
     /// Breaks. Nothing follows.
@@ -168,10 +170,11 @@ fn wide_character(bytes: &[u8]) -> Option<usize> {
     bytes.iter().position(|byte| *byte >= 0xC0).map(|lead| lead + 1)
 }
 
-/// A clean end is proper HTTP, so its last chunk announces what it carries;
-/// any other break leaves the client in the middle of an announced chunk.
+/// A clean end is proper HTTP, so its last chunk announces what it carries,
+/// and so does the chunk before a malformed one; any other break leaves the
+/// client in the middle of an announced chunk.
 fn torn(sent: &[u8], whole: usize, how: How) -> Op {
-    if how == How::CleanEnd {
+    if how.ends_between_chunks() {
         return Op::Event(sent.to_vec());
     }
     Op::Torn { whole, sent: sent.to_vec() }
@@ -182,6 +185,7 @@ fn insert_op(insert: &Insert) -> Op {
         Insert::Error(reply) => Op::Error(reply.clone()),
         Insert::Malformed => Op::Malformed,
         Insert::HugeLine(bytes) => Op::HugeLine(*bytes),
+        Insert::CorruptGzip => Op::CorruptGzip,
     }
 }
 

@@ -53,6 +53,10 @@ pub enum Ended {
     Fin,
     /// The server ended the body properly, but too early.
     CleanEnd,
+    /// The server reset the HTTP/2 stream.
+    StreamReset,
+    /// The server closed the HTTP/2 connection by GOAWAY.
+    GoAway,
     /// The server fell silent, and the client has not left.
     Silence,
     /// The server fell silent, and the client closed the connection.

@@ -18,28 +18,34 @@
 
 mod error;
 mod parse;
+mod serving;
 mod step;
 mod write;
 
 use std::{fmt, fs, path::Path};
 
 pub use error::{At, ScriptError};
+pub use serving::Serving;
 pub use step::Step;
 
 /// What happens to each attempt, checked: every step can be served.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     steps: Vec<Step>,
+    serving: Serving,
+    /// Whether someone said so, and it was not found out from the steps.
+    stated: bool,
 }
 
 impl Script {
-    /// A script of these steps; the last one repeats.
+    /// A script of these steps; the last one repeats. Its server speaks what
+    /// they need: plain HTTP/1.1, or TLS, or HTTP/2 over TLS.
     ///
     /// # Errors
     ///
     /// [`ScriptError::NoSteps`], or what is wrong with a step: a setting
     /// without effect, an event that does not exist, a composition that
-    /// cannot be served.
+    /// cannot be served, or not by the same server as the others.
     pub fn new(steps: Vec<Step>) -> Result<Self, ScriptError> {
         if steps.is_empty() {
             return Err(ScriptError::NoSteps);
@@ -47,7 +53,29 @@ impl Script {
         for (index, step) in steps.iter().enumerate() {
             step.check(index + 1)?;
         }
-        Ok(Self { steps })
+        let serving = Serving::for_steps(&steps);
+        Self { steps, serving, stated: false }.fit()
+    }
+
+    /// The same steps on a server that speaks this.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError::WrongServer`] for a step that it cannot play.
+    pub fn on(self, serving: Serving) -> Result<Self, ScriptError> {
+        Self { serving, stated: true, ..self }.fit()
+    }
+
+    fn fit(self) -> Result<Self, ScriptError> {
+        for (index, step) in self.steps.iter().enumerate() {
+            self.serving.check(step, index + 1)?;
+        }
+        Ok(self)
+    }
+
+    /// What its server speaks.
+    pub fn serving(&self) -> &Serving {
+        &self.serving
     }
 
     /// Reads a script written in TOML.
@@ -57,7 +85,12 @@ impl Script {
     /// A [`ScriptError`] with the line, what is allowed there and the nearest
     /// right name.
     pub fn parse(source: &str) -> Result<Self, ScriptError> {
-        Self::new(parse::steps(source)?)
+        let (steps, serving) = parse::script(source)?;
+        let script = Self::new(steps)?;
+        match serving {
+            Some(serving) => script.on(serving),
+            None => Ok(script),
+        }
     }
 
     /// Reads a script from a file.

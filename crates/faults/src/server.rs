@@ -4,29 +4,41 @@
 //! mend or forbid most of what it is for: a reset in the middle of a chunk, a
 //! body without an end, a character cut in two.
 
+mod coding;
 mod connection;
 mod exchange;
+mod http2;
+mod proxy;
+mod reply;
 mod request;
+mod routes;
 mod shared;
+mod socket;
+mod tls;
 mod wire;
 
 use std::{
-    io,
+    fs, io,
     net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use tokio::{
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
     select,
     sync::watch,
     task::{JoinHandle, JoinSet},
     time,
 };
 
-use crate::{record::RecordedRequest, script::Script};
-use shared::Shared;
+pub use proxy::RefusingProxy;
+
+use crate::{behaviour::Protocol, record::RecordedRequest, script::Script};
+use shared::{OpenGuard, Shared};
+use socket::Socket;
+use tls::Certificates;
 use wire::Wire;
 
 /// The wait after a failed accept, e.g. when no file descriptor is left.
@@ -37,6 +49,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub struct FaultServer {
     addr: SocketAddr,
     shared: Arc<Shared>,
+    certificates: Option<Arc<Certificates>>,
     stop: watch::Sender<bool>,
     accepting: Option<JoinHandle<()>>,
 }
@@ -51,7 +64,9 @@ impl FaultServer {
     /// # Errors
     ///
     /// [`ServeError::NotLoopback`] for an address that other machines can
-    /// reach, [`ServeError::Bind`] when the port cannot be taken.
+    /// reach, [`ServeError::Bind`] when the port cannot be taken, and for a
+    /// script with TLS [`ServeError::CaFile`] when its authority cannot be
+    /// written to the file it names.
     pub async fn start(script: Script, addr: SocketAddr) -> Result<Self, ServeError> {
         if !addr.ip().is_loopback() {
             return Err(ServeError::NotLoopback(addr));
@@ -59,10 +74,12 @@ impl FaultServer {
         let refuse = |source| ServeError::Bind { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(refuse)?;
         let addr = listener.local_addr().map_err(refuse)?;
-        let shared = Arc::new(Shared::new(script));
+        let certificates = certificates(&script)?;
+        let shared = Arc::new(Shared::new(script, addr));
         let (stop, stopped) = watch::channel(false);
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared), stopped));
-        Ok(Self { addr, shared, stop, accepting: Some(accepting) })
+        let accepting =
+            tokio::spawn(accept(listener, Arc::clone(&shared), certificates.clone(), stopped));
+        Ok(Self { addr, shared, certificates, stop, accepting: Some(accepting) })
     }
 
     /// Starts at a free port of 127.0.0.1.
@@ -79,9 +96,16 @@ impl FaultServer {
         self.addr
     }
 
-    /// The base URL for a client, `http://127.0.0.1:PORT/v1`.
+    /// The base URL for a client, `http://127.0.0.1:PORT/v1`, or with `https`
+    /// where the script asks for TLS.
     pub fn base_url(&self) -> String {
-        format!("http://{}/v1", self.addr)
+        format!("{}://{}/v1", self.shared.scheme(), self.addr)
+    }
+
+    /// The certificate of the server's own authority in PEM, for a client to
+    /// trust; `None` without TLS. It is made anew at each start.
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.certificates.as_deref().map(|certificates| certificates.ca_pem.as_str())
     }
 
     /// The record so far: every request but those to `/_faults/…`.
@@ -90,6 +114,8 @@ impl FaultServer {
     }
 
     /// How many attempts were dealt a step since the start or the last reset.
+    /// A connection whose handshake was made to fail is one of them, though no
+    /// request came of it.
     pub fn attempts(&self) -> usize {
         self.shared.attempts()
     }
@@ -129,7 +155,28 @@ impl Drop for FaultServer {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
+/// The certificates of a script with TLS; its authority goes to the file that
+/// the script names.
+fn certificates(script: &Script) -> Result<Option<Arc<Certificates>>, ServeError> {
+    let serving = script.serving();
+    if serving.tls.is_none() {
+        return Ok(None);
+    }
+    let made = Certificates::make(serving.protocol)
+        .map_err(|error| ServeError::Certificates(error.into()))?;
+    if let Some(path) = &serving.ca_file {
+        fs::write(path, &made.ca_pem)
+            .map_err(|source| ServeError::CaFile { path: path.clone(), source })?;
+    }
+    Ok(Some(Arc::new(made)))
+}
+
+async fn accept(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    certificates: Option<Arc<Certificates>>,
+    mut stop: watch::Receiver<bool>,
+) {
     let mut connections = JoinSet::new();
     loop {
         let accepted = select! {
@@ -146,12 +193,41 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stop: watch::Rec
         let _ = stream.set_nodelay(true);
         let number = shared.accepted.fetch_add(1, Ordering::Relaxed) + 1;
         let (shared, stop) = (Arc::clone(&shared), stop.clone());
+        let certificates = certificates.clone();
         connections.spawn(async move {
-            connection::serve(Wire::new(stream, stop), &shared, number).await;
+            let _open = OpenGuard::new(&shared.open);
+            connect(stream, &shared, certificates.as_deref(), number, stop).await;
         });
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
+}
+
+/// Serves one connection to its end.
+async fn connect(
+    stream: TcpStream,
+    shared: &Shared,
+    certificates: Option<&Certificates>,
+    number: usize,
+    mut stop: watch::Receiver<bool>,
+) {
+    let socket = match certificates.and_then(|made| Some((made, shared.handshake()?))) {
+        None => Socket::Plain(stream),
+        Some((certificates, (tls, delay))) => {
+            select! {
+                () = time::sleep(delay) => {}
+                _ = stop.wait_for(|stop| *stop) => return,
+            }
+            match certificates.shake_hands(stream, tls, &mut stop).await {
+                Some(socket) => socket,
+                None => return,
+            }
+        }
+    };
+    match shared.protocol() {
+        Protocol::Http1 => connection::serve(Wire::new(socket, stop), shared, number).await,
+        Protocol::Http2 => http2::serve(socket, stop, shared, number).await,
+    }
 }
 
 /// Why the server cannot start.
@@ -168,6 +244,17 @@ pub enum ServeError {
     Bind {
         /// The address.
         addr: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The certificates cannot be made, which would be a fault of the build.
+    #[error("cannot make the certificates of the server")]
+    Certificates(#[source] io::Error),
+    /// The authority cannot be written where the script wants it.
+    #[error("cannot write the authority to {}: choose another `ca_file`", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
         /// Why.
         source: io::Error,
     },

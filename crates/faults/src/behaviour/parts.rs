@@ -2,6 +2,8 @@
 
 use std::{fmt, time::Duration};
 
+use super::{How, Tls};
+
 /// What is answered.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -17,6 +19,13 @@ pub enum Answer {
         /// The body.
         body: Vec<u8>,
     },
+    /// A redirect to the same server under another host name.
+    Redirect {
+        /// The status, 301, 302, 303, 307 or 308.
+        status: u16,
+    },
+    /// Nothing: the TLS handshake fails.
+    Handshake(Tls),
 }
 
 /// An error as a provider words it: a response of its own, or an event inside
@@ -139,52 +148,6 @@ impl fmt::Display for Point {
     }
 }
 
-/// How an exchange breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum How {
-    /// A TCP RST: the client's next read fails with "connection reset".
-    Reset,
-    /// A TCP FIN: the client reads an end of file in the middle of the body.
-    Fin,
-    /// A proper HTTP end of a body which is not complete in its dialect; the
-    /// connection lives on.
-    CleanEnd,
-    /// The connection stays open and nothing more is sent.
-    Silence,
-}
-
-impl How {
-    /// The words a script may use.
-    pub const WORDS: &'static [&'static str] = &["reset", "fin", "clean_end", "silence"];
-
-    /// The word of a script.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Reset => "reset",
-            Self::Fin => "fin",
-            Self::CleanEnd => "clean_end",
-            Self::Silence => "silence",
-        }
-    }
-
-    pub(crate) fn from_word(word: &str) -> Option<Self> {
-        let all = [Self::Reset, Self::Fin, Self::CleanEnd, Self::Silence];
-        all.into_iter().find(|how| how.as_str() == word)
-    }
-}
-
-impl fmt::Display for How {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Reset => "a reset",
-            Self::Fin => "an end of file",
-            Self::CleanEnd => "a clean end",
-            Self::Silence => "silence",
-        })
-    }
-}
-
 /// A place to break, the way, and the wait before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
@@ -208,11 +171,23 @@ pub enum Insert {
     /// One valid event on one line, whose text is this many bytes long. It is
     /// sent in pieces and never held whole.
     HugeLine(usize),
+    /// Bytes that no inflater accepts, in the middle of a body compressed by
+    /// gzip.
+    CorruptGzip,
 }
 
 impl Insert {
+    /// The bytes it adds to a stream; no more than this.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::HugeLine(bytes) => bytes + 1024,
+            Self::Error(reply) => reply.message.len() + 1024,
+            Self::Malformed | Self::CorruptGzip => 1024,
+        }
+    }
+
     pub(crate) fn replaces_a_document(&self) -> bool {
-        !matches!(self, Self::HugeLine(_))
+        !matches!(self, Self::HugeLine(_) | Self::CorruptGzip)
     }
 }
 
@@ -222,6 +197,7 @@ impl fmt::Display for Insert {
             Self::Error(reply) => write!(f, "a {} event", reply.kind),
             Self::Malformed => write!(f, "an event that is not JSON"),
             Self::HugeLine(bytes) => write!(f, "a line of {bytes} bytes"),
+            Self::CorruptGzip => write!(f, "corrupt compressed bytes"),
         }
     }
 }

@@ -14,7 +14,7 @@ fn frames() -> Vec<Frame> {
 }
 
 /// One letter an operation: E whole event, T torn, X malformed, ! error,
-/// H huge line, w wait, and the break.
+/// H huge line, G garbage, w wait, and the break.
 fn shape(behaviour: &Behaviour) -> String {
     let ops = stream(behaviour, frames()).unwrap();
     let letter = |op: &Op| match op {
@@ -25,6 +25,7 @@ fn shape(behaviour: &Behaviour) -> String {
         Op::Malformed => "X".to_owned(),
         Op::Error(_) => "!".to_owned(),
         Op::HugeLine(_) => "H".to_owned(),
+        Op::CorruptGzip => "G".to_owned(),
         Op::Wait(_) => "w".to_owned(),
         Op::Break(how) => format!(" {}", how.as_str()),
     };

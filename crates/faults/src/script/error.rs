@@ -121,6 +121,16 @@ pub enum ScriptError {
         /// What is wrong with it.
         source: BehaviourError,
     },
+    /// A step that the script's server cannot play.
+    #[error("{at}: `{behaviour}` needs {needs}")]
+    WrongServer {
+        /// The step.
+        at: At,
+        /// Its behaviour.
+        behaviour: String,
+        /// What it needs, and how to write that.
+        needs: &'static str,
+    },
     /// No script of this name comes with the crate.
     #[error("unknown script `{name}`{}; known: {}", hint(*nearest), known.join(", "))]
     UnknownScript {
@@ -152,7 +162,9 @@ impl ScriptError {
             | Self::WrongType { line, .. }
             | Self::OutOfRange { line, .. } => Some(*line),
             Self::UnknownBehaviour { line, .. } => *line,
-            Self::NoEffect { at, .. } | Self::Behaviour { at, .. } => at.line,
+            Self::NoEffect { at, .. }
+            | Self::Behaviour { at, .. }
+            | Self::WrongServer { at, .. } => at.line,
             Self::Read { .. }
             | Self::NoSteps
             | Self::UnknownScript { .. }

@@ -11,15 +11,17 @@ use toml::{
 
 use super::{
     error::{ScriptError, nearest, unknown_behaviour},
+    serving::Serving,
     step::Step,
 };
 use crate::{
-    behaviour::How,
+    behaviour::{Gzip, HangUp, How, Http2Code, Protocol, Tls},
     catalogue,
     content::{Finish, ToolCall, Usage},
 };
 
-const SCRIPT_KEYS: &[&str] = &["step"];
+const SCRIPT_KEYS: &[&str] = &["step", "server"];
+const SERVER_KEYS: &[&str] = &["tls", "protocol", "ca_file"];
 const STEP_KEYS: &[&str] = &[
     "behaviour",
     "text",
@@ -33,26 +35,46 @@ const STEP_KEYS: &[&str] = &[
     "cut_delay_ms",
     "at_event",
     "how",
+    "http2_code",
+    "gzip",
+    "hang_up",
     "retry_after_ms",
     "headers",
 ];
 const CALL_KEYS: &[&str] = &["name", "id", "arguments"];
 const USAGE_KEYS: &[&str] = &["input", "output", "cached", "reasoning"];
 
-/// The steps of a script.
-pub(super) fn steps(source: &str) -> Result<Vec<Step>, ScriptError> {
+/// The steps of a script, and its `[server]` table if it has one.
+pub(super) fn script(source: &str) -> Result<(Vec<Step>, Option<Serving>), ScriptError> {
     let source = Source(source);
     let root = DeTable::parse(source.0).map_err(|error| ScriptError::Syntax {
         line: source.line(error.span().unwrap_or(0..0)),
         message: error.message().to_owned(),
     })?;
     let mut steps = Vec::new();
+    let mut serving = None;
     for field in source.fields(root.get_ref(), SCRIPT_KEYS)? {
+        if field.key == "server" {
+            serving = Some(server(&field)?);
+            continue;
+        }
         for table in field.tables()? {
             steps.push(step(&source, &table)?);
         }
     }
-    Ok(steps)
+    Ok((steps, serving))
+}
+
+fn server(field: &Field<'_>) -> Result<Serving, ScriptError> {
+    let mut serving = Serving::default();
+    for part in field.source.fields(field.table()?.table, SERVER_KEYS)? {
+        serving = match part.key {
+            "tls" => serving.tls(part.word(Tls::WORDS, Tls::from_word)?),
+            "protocol" => serving.protocol(part.word(Protocol::WORDS, Protocol::from_word)?),
+            _ => serving.ca_file(part.string()?),
+        };
+    }
+    Ok(serving)
 }
 
 fn step(source: &Source<'_>, table: &Place<'_>) -> Result<Step, ScriptError> {
@@ -89,6 +111,9 @@ fn set(step: Step, field: &Field<'_>) -> Result<Step, ScriptError> {
         "cut_delay_ms" => step.cut_delay(field.millis()?),
         "at_event" => step.at_event(field.count()?),
         "how" => step.how(field.word(How::WORDS, How::from_word)?),
+        "http2_code" => step.http2_code(field.word(Http2Code::WORDS, Http2Code::from_word)?),
+        "gzip" => step.gzip(field.word(Gzip::WORDS, Gzip::from_word)?),
+        "hang_up" => step.hang_up(field.word(HangUp::WORDS, HangUp::from_word)?),
         "retry_after_ms" => step.retry_after(field.millis()?),
         "headers" => {
             let mut step = step;

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::error::{At, ScriptError, unknown_behaviour};
 use crate::{
-    behaviour::{Answer, Behaviour, BehaviourError, How},
+    behaviour::{Answer, Behaviour, BehaviourError, Gzip, HangUp, How, Http2Code},
     catalogue::{self, DEFAULT_EVENT, Entry},
     content::{Content, Delays, Finish, ToolCall, Usage},
     dialect::{Ask, Chat, Dialect, Turn},
@@ -21,6 +21,9 @@ pub struct Step {
     pub(super) delays: Delays,
     pub(super) at_event: Option<usize>,
     pub(super) how: Option<How>,
+    pub(super) http2_code: Option<Http2Code>,
+    pub(super) gzip: Option<Gzip>,
+    pub(super) hang_up: Option<HangUp>,
     pub(super) retry_after: Option<Duration>,
     pub(super) headers: Vec<(String, String)>,
     /// Where it was written: its own line, then those of its keys.
@@ -77,6 +80,9 @@ impl Step {
             delays: Delays::default(),
             at_event: None,
             how: None,
+            http2_code: None,
+            gzip: None,
+            hang_up: None,
             retry_after: None,
             headers: Vec::new(),
             lines: Lines::default(),
@@ -169,6 +175,27 @@ impl Step {
         self
     }
 
+    /// Breaks by this error code of HTTP/2 instead of INTERNAL_ERROR.
+    #[must_use]
+    pub fn http2_code(mut self, code: Http2Code) -> Self {
+        self.http2_code = Some(code);
+        self
+    }
+
+    /// Compresses the body, or says so.
+    #[must_use]
+    pub fn gzip(mut self, gzip: Gzip) -> Self {
+        self.gzip = Some(gzip);
+        self
+    }
+
+    /// Gives up the connection after the answer without having said so.
+    #[must_use]
+    pub fn hang_up(mut self, hang_up: HangUp) -> Self {
+        self.hang_up = Some(hang_up);
+        self
+    }
+
     /// Asks the client to wait this long.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
@@ -203,6 +230,15 @@ impl Step {
         if let Some(how) = self.how {
             behaviour = behaviour.how(how);
         }
+        if let Some(code) = self.http2_code {
+            behaviour = behaviour.http2_code(code);
+        }
+        if let Some(gzip) = self.gzip {
+            behaviour = behaviour.gzip(gzip);
+        }
+        if let Some(hang_up) = self.hang_up {
+            behaviour = behaviour.hang_up(hang_up);
+        }
         if let (Some(delay), Answer::Error(reply)) = (self.retry_after, &mut behaviour.answer) {
             *reply = reply.clone().retry_after(delay);
         }
@@ -219,6 +255,11 @@ impl Step {
             behaviour = behaviour.header(name, value);
         }
         behaviour
+    }
+
+    /// The line of its `[[step]]`, if it was read from a file.
+    pub(super) fn line(&self) -> Option<usize> {
+        self.lines.step
     }
 
     pub(crate) fn content(&self) -> &Content {
@@ -260,11 +301,15 @@ impl Step {
         const NO_CONTENT: &str = "it answers without the content of the step";
         const NO_EVENT: &str = "it does not break at a numbered event";
         const NO_CUT: &str = "it does not break";
+        const NO_HTTP2: &str = "it does not break by HTTP/2";
+        const NO_ANSWER: &str = "its handshake fails, so nothing is answered";
         const NO_ERROR: &str = "it is not an error response";
         let content = &self.content;
         let streams = behaviour.carries_content();
         let cuts = behaviour.cut.is_some();
         let is_error = matches!(behaviour.answer, Answer::Error(_));
+        let by_http2 = behaviour.cut.is_some_and(|cut| cut.how.http2_code().is_some());
+        let no_answer = behaviour.failed_handshake().is_some();
         [
             ("text", content.text.is_some() && !streams, NO_CONTENT),
             ("reasoning", content.reasoning.is_some() && !streams, NO_CONTENT),
@@ -275,6 +320,10 @@ impl Step {
             ("event_delay_ms", self.delays.event.is_some() && !streams, NO_CONTENT),
             ("at_event", self.at_event.is_some() && !behaviour.names_an_event(), NO_EVENT),
             ("how", self.how.is_some() && !cuts, NO_CUT),
+            ("http2_code", self.http2_code.is_some() && !by_http2, NO_HTTP2),
+            ("gzip", self.gzip.is_some() && no_answer, NO_ANSWER),
+            ("hang_up", self.hang_up.is_some() && no_answer, NO_ANSWER),
+            ("headers", !self.headers.is_empty() && no_answer, NO_ANSWER),
             ("cut_delay_ms", self.delays.cut.is_some() && !cuts, NO_CUT),
             ("retry_after_ms", self.retry_after.is_some() && !is_error, NO_ERROR),
         ]
@@ -296,7 +345,9 @@ impl PartialEq for Step {
 fn key_at_fault(error: &BehaviourError) -> &'static str {
     match error {
         BehaviourError::EventZero | BehaviourError::EventOutOfRange { .. } => "at_event",
-        BehaviourError::CleanEndWithoutStatus => "how",
+        BehaviourError::CleanEndWithoutStatus | BehaviourError::BodyFaultWithoutStatus(_) => "how",
+        BehaviourError::HangUpAfterCut => "hang_up",
+        BehaviourError::NotCompressed => "gzip",
         BehaviourError::Header(..) => "headers",
         BehaviourError::NoWideCharacter => "text",
         _ => "behaviour",

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    behaviour::{Behaviour, How, Point},
+    behaviour::{Behaviour, How, Point, Protocol, Tls},
     catalogue::{self, DEFAULT_EVENT},
     content::{Finish, ToolCall, Usage},
 };
@@ -120,6 +120,28 @@ fn a_behaviour_built_in_code_cannot_be_written_back() {
 }
 
 #[test]
+fn the_server_of_a_script_is_what_it_says_or_what_its_steps_need() {
+    let serving = |source: &str| Script::parse(source).unwrap().serving().clone();
+    let step = |name: &str| format!("[[step]]\nbehaviour = \"{name}\"\n");
+    assert_eq!(serving(&step("whole")), Serving::default());
+    assert_eq!(serving(&step("tls_expired")), Serving::default().tls(Tls::Good));
+    let http2 = Serving::default().tls(Tls::Good).protocol(Protocol::Http2);
+    assert_eq!(serving(&(step("whole") + &step("http2_goaway_in_body"))), http2);
+    let plain = "[server]\nprotocol = \"http2\"\n".to_owned() + &step("http2_goaway_in_body");
+    assert_eq!(serving(&plain), Serving::default().protocol(Protocol::Http2));
+}
+
+#[test]
+fn a_written_server_table_is_read_back() {
+    let source = "[server]\ntls = \"wrong_name\"\nprotocol = \"http2\"\nca_file = \"a\\\"b.pem\"\n\n\
+        [[step]]\nbehaviour = \"http2_reset_in_body\"\nhttp2_code = \"CANCEL\"\ngzip = \"held\"\n";
+    let script = Script::parse(source).unwrap();
+    assert_eq!(script.to_toml().unwrap(), source);
+    let source = "[[step]]\nbehaviour = \"whole\"\nhang_up = \"on_reuse\"\n";
+    assert_eq!(Script::parse(source).unwrap().to_toml().unwrap(), source);
+}
+
+#[test]
 fn every_mistake_is_told_with_its_line_and_the_way_out() {
     let step = "[[step]]\nbehaviour = \"whole\"\n";
     let cases = [
@@ -155,6 +177,22 @@ fn every_mistake_is_told_with_its_line_and_the_way_out() {
         "[[step]]\nbehaviour = \"cut_inside_event\"\nat_event = 99\n".to_owned(),
         "[[step]]\nbehaviour = \"cut_before_status\"\nhow = \"clean_end\"\n".to_owned(),
         "[[step]]\nbehaviour = \"cut_inside_character\"\ntext = \"plain\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"cut_inside_event\"\nhow = \"rst_stream\"\nhttp2_code = \"CALM\"\n"
+            .to_owned(),
+        format!("{step}http2_code = \"CANCEL\"\n"),
+        format!("{step}gzip = \"flush\"\n"),
+        "[[step]]\nbehaviour = \"tls_expired\"\ngzip = \"held\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"stall\"\nhang_up = \"at_once\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"cut_before_status\"\nhow = \"bad_chunk\"\n".to_owned(),
+        format!("[server]\ntls = \"expird\"\n{step}"),
+        format!("[server]\nprotocol = 2\n{step}"),
+        format!("[server]\ncert = \"x\"\n{step}"),
+        format!("[[server]]\n{step}"),
+        "[server]\nprotocol = \"http2\"\n\n[[step]]\nbehaviour = \"bad_chunk\"\n".to_owned(),
+        "[server]\n\n[[step]]\nbehaviour = \"tls_expired\"\n".to_owned(),
+        "[server]\ntls = \"good\"\n\n[[step]]\nbehaviour = \"http2_refused_stream\"\n".to_owned(),
+        "[[step]]\nbehaviour = \"http2_refused_stream\"\n\n[[step]]\nbehaviour = \"short_body\"\n"
+            .to_owned(),
         String::new(),
     ];
     let told: Vec<String> = cases
@@ -239,19 +277,25 @@ fn the_shipped_scripts_play_what_their_table_says() {
 }
 
 #[test]
-fn the_script_in_the_readme_is_accepted() {
+fn the_scripts_in_the_readme_are_accepted() {
     let readme = include_str!("../../README.md");
-    let (_, from) = readme.split_once("```toml\n").unwrap();
-    let (script, _) = from.split_once("```").unwrap();
-    assert_eq!(Script::parse(script).unwrap().steps().len(), 4);
+    let scripts = readme.split("```toml\n").skip(1);
+    let steps = scripts.map(|from| {
+        let (script, _) = from.split_once("```").unwrap();
+        Script::parse(script).unwrap().steps().len()
+    });
+    assert_eq!(steps.collect::<Vec<_>>(), [4, 3]);
 }
 
 #[test]
 fn every_key_that_is_allowed_is_explained_in_the_readme() {
-    let error = refused("[[step]]\nnonsense = 1\n");
-    let ScriptError::UnknownKey { allowed, .. } = error else { panic!("{error:?}") };
     let readme = include_str!("../../README.md");
-    for key in allowed {
+    let allowed = ["[[step]]\nnonsense = 1\n", "[server]\nnonsense = 1\n"].map(|source| {
+        let error = refused(source);
+        let ScriptError::UnknownKey { allowed, .. } = error else { panic!("{error:?}") };
+        allowed
+    });
+    for key in allowed.concat() {
         let explained =
             readme.contains(&format!("`{key}`")) || readme.contains(&format!("`[[step.{key}]]`"));
         assert!(explained, "{key}");

@@ -5,13 +5,25 @@ use std::{fmt::Write as _, time::Duration};
 
 use serde_json::Value;
 
-use super::{Script, ScriptError, Step};
+use super::{Script, ScriptError, Serving, Step};
 use crate::content::ToolCall;
 
 pub(super) fn script(script: &Script) -> Result<String, ScriptError> {
     let steps = script.steps().iter().enumerate();
     let tables: Result<Vec<_>, _> = steps.map(|(index, one)| step(one, index + 1)).collect();
-    Ok(tables?.join("\n"))
+    let mut tables = tables?;
+    if script.stated {
+        tables.insert(0, server(script.serving()));
+    }
+    Ok(tables.join("\n"))
+}
+
+fn server(serving: &Serving) -> String {
+    let mut lines = Lines("[server]\n".to_owned());
+    lines.set("tls", serving.tls.map(|tls| quoted(tls.as_str())));
+    lines.set("protocol", Some(quoted(serving.protocol.as_str())));
+    lines.set("ca_file", serving.ca_file.as_ref().map(|path| quoted(&path.to_string_lossy())));
+    lines.0
 }
 
 fn step(step: &Step, number: usize) -> Result<String, ScriptError> {
@@ -23,6 +35,9 @@ fn step(step: &Step, number: usize) -> Result<String, ScriptError> {
     lines.set("behaviour", Some(quoted(name)));
     lines.set("at_event", step.at_event.map(|n| n.to_string()));
     lines.set("how", step.how.map(|how| quoted(how.as_str())));
+    lines.set("http2_code", step.http2_code.map(|code| quoted(code.as_str())));
+    lines.set("gzip", step.gzip.map(|gzip| quoted(gzip.as_str())));
+    lines.set("hang_up", step.hang_up.map(|hang_up| quoted(hang_up.as_str())));
     lines.set("retry_after_ms", step.retry_after.map(millis));
     lines.set("reasoning", content.reasoning.as_deref().map(quoted));
     lines.set("text", content.text.as_deref().map(quoted));

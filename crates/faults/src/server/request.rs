@@ -7,7 +7,7 @@ use crate::record::{Headers, Path};
 
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 128;
-const MAX_BODY: usize = 64 * 1024 * 1024;
+pub(super) const MAX_BODY: usize = 64 * 1024 * 1024;
 
 /// A request, read whole.
 #[derive(Debug)]

@@ -1,15 +1,20 @@
 //! What all connections of one server share: the script's position and the
 //! record.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    net::SocketAddr,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use tokio::time::Instant;
 
 use super::request::Request;
 use crate::{
+    behaviour::{Protocol, Tls},
     dialect::Turn,
     record::{Ended, RecordedRequest},
     script::{Script, Step},
@@ -18,6 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Shared {
     script: Script,
+    addr: SocketAddr,
     start: Instant,
     state: Mutex<State>,
     pub(crate) accepted: AtomicUsize,
@@ -35,9 +41,10 @@ struct State {
 }
 
 impl Shared {
-    pub(crate) fn new(script: Script) -> Self {
+    pub(crate) fn new(script: Script, addr: SocketAddr) -> Self {
         Self {
             script,
+            addr,
             start: Instant::now(),
             state: Mutex::default(),
             accepted: AtomicUsize::new(0),
@@ -45,10 +52,46 @@ impl Shared {
         }
     }
 
-    /// Records a chat request and deals it the next step.
+    pub(crate) fn protocol(&self) -> Protocol {
+        self.script.serving().protocol
+    }
+
+    pub(crate) fn scheme(&self) -> &'static str {
+        if self.script.serving().tls.is_some() { "https" } else { "http" }
+    }
+
+    /// This request to this host, under another name of the same server.
+    pub(crate) fn elsewhere(&self, request: &Request) -> String {
+        let ip = self.addr.to_string();
+        let asked = request.headers.get("host").unwrap_or_default();
+        let host = match asked.split_once(':') {
+            Some(("localhost", _)) => ip,
+            _ => format!("localhost:{}", self.addr.port()),
+        };
+        format!("{}://{host}/elsewhere{}", self.scheme(), request.path.as_str())
+    }
+
+    /// What a new connection meets in its handshake, and the wait before it;
+    /// `None` without TLS. A step whose fault is the handshake is dealt here.
+    pub(crate) fn handshake(&self) -> Option<(Tls, Duration)> {
+        let usual = self.script.serving().tls?;
+        let mut state = self.lock();
+        let next = self.script.step(state.attempts + 1).map(|(_, step)| step.behaviour());
+        let Some(failing) = next.filter(|next| next.failed_handshake().is_some()) else {
+            return Some((usual, Duration::ZERO));
+        };
+        state.attempts += 1;
+        Some((failing.failed_handshake().unwrap_or(usual), failing.headers_delay))
+    }
+
+    /// Records a chat request and deals it the next step; `None`, and no
+    /// record, when that step is for the next connection.
     pub(crate) fn attempt(&self, request: &Request, connection: usize) -> Option<Attempt<'_>> {
         let mut state = self.lock();
         let (number, step) = self.script.step(state.attempts + 1)?;
+        if step.behaviour().failed_handshake().is_some() {
+            return None;
+        }
         state.attempts += 1;
         let turn = Turn { attempt: state.attempts, earlier_calls: state.tool_calls };
         state.tool_calls += step.content().tool_calls.len();

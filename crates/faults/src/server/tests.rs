@@ -2,4 +2,7 @@
 
 mod client;
 mod faults;
+mod framing;
 mod http;
+mod http2;
+mod tls;

@@ -5,17 +5,19 @@ use std::{net::SocketAddr, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
     pin, select,
     sync::watch,
     time,
 };
 
+use super::socket::Socket;
+use crate::record::Ended;
+
 /// Bytes of a next request that are read ahead while an answer waits.
 const READ_AHEAD: usize = 64 * 1024;
 
 /// How long a closing side waits for the other one to close too.
-const CLOSE_WAIT: Duration = Duration::from_secs(10);
+pub(super) const CLOSE_WAIT: Duration = Duration::from_secs(10);
 
 /// How long a reset waits for a client that takes nothing of what was sent
 /// before it.
@@ -32,18 +34,37 @@ pub(crate) enum Gone {
     Stopped,
 }
 
+impl From<Gone> for Ended {
+    fn from(gone: Gone) -> Self {
+        match gone {
+            Gone::ClientLeft => Self::ClientLeft,
+            Gone::Stopped => Self::Stopped,
+        }
+    }
+}
+
 /// A connection and the bytes read from it that nobody has taken yet.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    stream: TcpStream,
+    stream: Socket,
     buffer: Vec<u8>,
     read_closed: bool,
+    doomed: bool,
     stop: watch::Receiver<bool>,
 }
 
 impl Wire {
-    pub(crate) fn new(stream: TcpStream, stop: watch::Receiver<bool>) -> Self {
-        Self { stream, buffer: Vec::new(), read_closed: false, stop }
+    pub(crate) fn new(stream: Socket, stop: watch::Receiver<bool>) -> Self {
+        Self { stream, buffer: Vec::new(), read_closed: false, doomed: false, stop }
+    }
+
+    /// Makes the next request the last one, and unanswered.
+    pub(super) fn doom(&mut self) {
+        self.doomed = true;
+    }
+
+    pub(super) fn is_doomed(&self) -> bool {
+        self.doomed
     }
 
     pub(crate) fn buffered(&self) -> &[u8] {
@@ -76,8 +97,13 @@ impl Wire {
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) -> Result<(), Gone> {
+        let sending = async {
+            self.stream.write_all(bytes).await?;
+            // TLS may hold records back.
+            self.stream.flush().await
+        };
         select! {
-            sent = self.stream.write_all(bytes) => sent.map_err(|_| Gone::ClientLeft),
+            sent = sending => sent.map_err(|_| Gone::ClientLeft),
             _ = self.stop.wait_for(|stop| *stop) => Err(Gone::Stopped),
         }
     }
@@ -114,15 +140,21 @@ impl Wire {
     /// not read is reset all the same, [`TAKE_WAIT`] after the last progress.
     pub(crate) async fn reset(mut self) {
         self.until_taken().await;
-        // Without linger, closing sends RST instead of FIN. If the option is
-        // refused the socket is closed already, and there is nobody to reset.
-        let _ = self.stream.set_zero_linger();
+        self.stream.close_by_reset();
     }
 
     /// Ends the connection by FIN and reads on until the client closes too:
     /// closing with unread bytes would send a reset instead.
     pub(crate) async fn fin(mut self) {
         if self.stream.shutdown().await.is_err() {
+            return;
+        }
+        let _ = time::timeout(CLOSE_WAIT, self.until_left()).await;
+    }
+
+    /// The same without the `close_notify` that TLS sends before a FIN.
+    pub(super) async fn fin_without_notify(mut self) {
+        if self.stream.fin_without_notify().await.is_err() {
             return;
         }
         let _ = time::timeout(CLOSE_WAIT, self.until_left()).await;
@@ -145,9 +177,7 @@ impl Wire {
     }
 
     async fn until_taken(&mut self) {
-        let (Ok(us), Ok(client)) = (self.stream.local_addr(), self.stream.peer_addr()) else {
-            return;
-        };
+        let Some((us, client)) = self.stream.ends() else { return };
         let mut least = u64::MAX;
         let mut progress = time::Instant::now();
         while progress.elapsed() < TAKE_WAIT {

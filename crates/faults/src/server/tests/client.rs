@@ -1,6 +1,6 @@
 //! A client that hides nothing: it writes bytes and reads bytes.
 
-use std::{io, time::Duration};
+use std::{io, net::SocketAddr, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::{
@@ -43,7 +43,11 @@ pub(super) struct Client {
 
 impl Client {
     pub(super) async fn to(server: &FaultServer) -> Self {
-        let stream = TcpStream::connect(server.addr()).await.unwrap();
+        Self::at(server.addr()).await
+    }
+
+    pub(super) async fn at(addr: SocketAddr) -> Self {
+        let stream = TcpStream::connect(addr).await.unwrap();
         Self { stream, seen: Vec::new() }
     }
 
@@ -117,7 +121,7 @@ impl Client {
         let mut rest = self.body();
         let mut chunks = Vec::new();
         while !rest.is_empty() {
-            let line = rest.windows(2).position(|w| w == b"\r\n").expect("the size of a chunk");
+            let Some(line) = rest.windows(2).position(|w| w == b"\r\n") else { break };
             let size = std::str::from_utf8(&rest[..line]).unwrap();
             let size = usize::from_str_radix(size, 16).unwrap();
             let data = &rest[line + 2..];
