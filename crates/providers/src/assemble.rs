@@ -1,5 +1,7 @@
 //! Deltas to one message, each text accumulated once.
 
+use std::collections::HashSet;
+
 use turnbuckle_errors::Usage;
 
 use crate::{
@@ -99,7 +101,7 @@ impl Assembler {
         let id = piece.id.filter(|id| !id.is_empty());
         let name = piece.name.filter(|name| !name.is_empty());
         let known = self.calls.len();
-        let slot = self.slot(piece.index, id, name.is_some());
+        let slot = self.slot(piece.index, id, name);
         if self.calls.len() > known {
             self.grow(CALL_BYTES)?;
         }
@@ -178,12 +180,12 @@ impl Assembler {
         if finish == FinishReason::Stop && !self.calls.is_empty() {
             finish = FinishReason::ToolCalls;
         }
-        let calls = self.calls.into_iter().enumerate();
+        let cut_by_limit = finish == FinishReason::Length;
         Some(CompletedMessage {
             message: AssistantMessage {
                 text: self.text,
                 reasoning: self.reasoning,
-                tool_calls: calls.map(|(slot, call)| call.whole(slot)).collect(),
+                tool_calls: whole_calls(self.calls, cut_by_limit),
             },
             finish,
             finish_raw,
@@ -204,16 +206,27 @@ impl Assembler {
     /// under an index that is taken: some servers number every parallel call 0.
     /// Without a name it goes on with the call of its index, for servers that
     /// invent an id per piece. Without an id the index decides, else the last call.
-    fn slot(&mut self, index: Option<u64>, id: Option<&str>, named: bool) -> usize {
+    ///
+    /// One id under two indexes, each with a name, is two calls; so is one index
+    /// with two names.
+    fn slot(&mut self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> usize {
+        let named = name.is_some();
         let known = match (id, index) {
-            (Some(id), index) => {
-                self.last_where(|call| call.id.as_deref() == Some(id)).or_else(|| {
+            (Some(id), index) => self
+                .last_where(|call| {
+                    let elsewhere = index.is_some() && call.index.is_some() && call.index != index;
+                    call.id.as_deref() == Some(id) && !(named && elsewhere)
+                })
+                .or_else(|| {
                     self.last_where(|call| {
                         index.is_some() && call.index == index && (call.id.is_none() || !named)
                     })
-                })
-            }
-            (None, Some(index)) => self.last_where(|call| call.index == Some(index)),
+                }),
+            (None, Some(index)) => self
+                .calls
+                .iter()
+                .rposition(|call| call.index == Some(index))
+                .filter(|slot| self.calls.get(*slot).is_some_and(|call| call.takes(name))),
             (None, None) if named => None,
             (None, None) => self.calls.len().checked_sub(1),
         };
@@ -228,7 +241,35 @@ impl Assembler {
     }
 }
 
+/// The calls of a complete message, each with an id of its own, so that each can
+/// have exactly one result.
+fn whole_calls(parts: Vec<CallInParts>, cut_by_limit: bool) -> Vec<ToolCall> {
+    let last = parts.len().saturating_sub(1);
+    let mut taken = HashSet::new();
+    parts
+        .into_iter()
+        .enumerate()
+        .map(|(slot, part)| {
+            // The limit may have cut the last call before its arguments began.
+            let never_began = cut_by_limit && slot == last && part.arguments.trim().is_empty();
+            let mut call = part.whole(slot);
+            if never_began {
+                call.arguments = Arguments::Broken(String::new());
+            }
+            while !taken.insert(call.id.clone()) {
+                call.id = format!("{}_{}", call.id, slot + 1);
+            }
+            call
+        })
+        .collect()
+}
+
 impl CallInParts {
+    /// Whether a piece with this name can go on with this call.
+    fn takes(&self, name: Option<&str>) -> bool {
+        name.is_none_or(|name| self.name.is_empty() || self.name == name)
+    }
+
     /// The call's id; a server that gives none gets one made from its place.
     fn id_or_made(id: Option<String>, slot: usize) -> String {
         id.unwrap_or_else(|| format!("call_{}", slot + 1))
@@ -255,123 +296,4 @@ impl CallInParts {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn piece<'a>(
-        index: Option<u64>,
-        id: &'a str,
-        name: &'a str,
-        arguments: &'a str,
-    ) -> WireCall<'a> {
-        WireCall { index, id: Some(id), name: Some(name), arguments, free_text: false }
-    }
-
-    #[track_caller]
-    fn check(pieces: &[WireCall<'_>], expected: &[(&str, &str, &str)]) {
-        let mut assembler = Assembler::new();
-        for piece in pieces {
-            assembler.tool_call(*piece).unwrap();
-        }
-        assembler.finish(FinishReason::Stop, Some("stop"));
-        let message = assembler.complete().unwrap();
-        assert_eq!(message.finish(), FinishReason::ToolCalls);
-        let calls: Vec<_> = message
-            .message()
-            .tool_calls
-            .iter()
-            .map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_json()))
-            .collect();
-        assert_eq!(calls, expected);
-    }
-
-    #[test]
-    fn pieces_find_their_call_by_index_id_or_order() {
-        // As OpenAI sends them.
-        check(
-            &[
-                piece(Some(0), "a", "f", ""),
-                piece(Some(1), "b", "g", "{}"),
-                piece(Some(0), "", "", r#"{"x"#),
-                piece(Some(0), "", "", r#"":1}"#),
-            ],
-            &[("a", "f", r#"{"x":1}"#), ("b", "g", "{}")],
-        );
-        // Every parallel call numbered 0, each with its own id.
-        check(
-            &[piece(Some(0), "a", "f", "{}"), piece(Some(0), "b", "f", "{}")],
-            &[("a", "f", "{}"), ("b", "f", "{}")],
-        );
-        // Id and name repeated with each piece.
-        check(&[piece(Some(0), "a", "f", "{"), piece(Some(0), "a", "f", "}")], &[("a", "f", "{}")]);
-        // No index and no id after the first piece.
-        check(&[piece(None, "a", "f", "{"), piece(None, "", "", "}")], &[("a", "f", "{}")]);
-        // No index and no id at all: a name begins a call.
-        check(
-            &[piece(None, "", "f", "{}"), piece(None, "", "g", "{}")],
-            &[("call_1", "f", "{}"), ("call_2", "g", "{}")],
-        );
-        // Another id with every piece, and a name only with the first.
-        check(&[piece(Some(0), "a", "f", "{"), piece(Some(0), "b", "", "}")], &[("a", "f", "{}")]);
-        // The id comes after the first piece.
-        check(&[piece(Some(0), "", "f", "{"), piece(Some(0), "a", "", "}")], &[("a", "f", "{}")]);
-    }
-
-    #[test]
-    fn without_a_finish_reason_there_is_no_message() {
-        let mut assembler = Assembler::new();
-        assembler.text("all of it").unwrap();
-        assert_eq!(assembler.partial().text, "all of it");
-        assert_eq!(assembler.complete(), None);
-    }
-
-    #[test]
-    fn a_length_finish_stays_a_length_finish() {
-        let mut assembler = Assembler::new();
-        assembler.tool_call(piece(Some(0), "a", "f", r#"{"x"#)).unwrap();
-        assembler.finish(FinishReason::Length, Some("length"));
-        let message = assembler.complete().unwrap();
-        assert_eq!(message.finish(), FinishReason::Length);
-        assert_eq!(message.message().tool_calls[0].arguments, Arguments::Broken(r#"{"x"#.into()));
-    }
-
-    #[test]
-    fn a_refusal_is_visible_text_and_kept_apart() {
-        let mut assembler = Assembler::new();
-        assembler.text("Well. ").unwrap();
-        assembler.refusal("I can").unwrap();
-        assembler.refusal("not.").unwrap();
-        assembler.finish(FinishReason::Stop, Some("stop"));
-        let message = assembler.complete().unwrap();
-        assert_eq!(message.message().text, "Well. I cannot.");
-        assert_eq!(message.refusal_text(), Some("I cannot."));
-        assert!(message.is_refusal());
-    }
-
-    #[test]
-    fn free_text_arguments_become_a_json_string() {
-        let mut assembler = Assembler::new();
-        for arguments in ["4 \"", "+ 4"] {
-            assembler
-                .tool_call(WireCall { arguments, free_text: true, ..piece(Some(0), "a", "f", "") })
-                .unwrap();
-        }
-        assembler.finish(FinishReason::ToolCalls, None);
-        let message = assembler.complete().unwrap();
-        assert_eq!(message.message().tool_calls[0].arguments.as_json(), r#""4 \"+ 4""#);
-    }
-
-    #[test]
-    fn an_answer_is_bounded() {
-        let mut assembler = Assembler::new();
-        let mebibyte = "x".repeat(1024 * 1024);
-        for _ in 0..64 {
-            assembler.text(&mebibyte).unwrap();
-        }
-        assert_eq!(assembler.reasoning("x"), Err(TooLarge));
-
-        let mut assembler = Assembler::new();
-        let begun = (0..).take_while(|_| assembler.tool_call(piece(None, "", "f", "")).is_ok());
-        assert_eq!(begun.count(), 1024);
-    }
-}
+mod tests;
