@@ -24,6 +24,8 @@
 mod chain;
 mod classify;
 mod code;
+#[cfg(any(test, feature = "test-support"))]
+pub mod conformance;
 mod facts;
 mod failure;
 mod phase;
