@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run one prompt
     Run(Box<RunArgs>),
+    /// Say what an error message or a failed response means
+    Classify(ClassifyArgs),
     /// A provider that fails on purpose, for testing any client
     Faults {
         #[command(subcommand)]
@@ -99,6 +101,18 @@ pub(crate) enum Format {
     Json,
     /// One event a line
     Ndjson,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClassifyArgs {
+    /// What the error says; one a line from standard input if it is left out or `-`
+    ///
+    /// A line that starts with `{` is an object with any of status, headers, body,
+    /// event, message, phase and provider. Each line is answered with one JSON object.
+    pub(crate) message: Option<OsString>,
+    /// Also tell which facts were weighed, and what each would say
+    #[arg(long)]
+    pub(crate) explain: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -5,6 +5,7 @@
 
 mod approval;
 mod args;
+mod classify;
 mod config;
 mod demo;
 mod faults;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         match cli.command {
             Command::Demo(args) => demo::demo(&args).await,
             Command::Run(args) => run::run(*args).await,
+            Command::Classify(args) => classify::classify(&args),
             Command::Faults { command } => faults::faults(command).await,
         }
     });

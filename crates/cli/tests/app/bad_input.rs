@@ -185,10 +185,10 @@ fn unknown_options_and_commands_exit_2_and_name_the_nearest() {
 #[test]
 fn what_is_not_built_is_not_listed() {
     let help = bare(&["--help"]).stdout;
-    for command in ["demo", "run", "faults"] {
+    for command in ["demo", "run", "classify", "faults"] {
         assert!(help.contains(command), "{help}");
     }
-    for command in ["chat", "sessions", "report", "classify", "doctor", "acp"] {
+    for command in ["chat", "sessions", "report", "doctor", "acp"] {
         assert!(!help.contains(&format!("\n  {command} ")), "{help}");
         assert_eq!(bare(&[command]).code, Some(2));
     }

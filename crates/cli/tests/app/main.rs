@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod classify;
 mod contract;
 mod demo;
 mod documents;
