@@ -260,18 +260,21 @@ pub struct Details {
     pub causes: Vec<SafeText>,
 }
 
-/// Token counts as the provider reports them; what it did not report is unknown,
-/// which is not the same as zero.
+/// Token counts, disjoint: they add up to what was processed. What a provider did
+/// not report is unknown, which is not the same as zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Usage {
-    /// Tokens of the request, cached ones included.
+    /// Tokens of the request that came from no cache and went into none.
     pub input_tokens: Option<u64>,
-    /// Tokens of the answer.
+    /// Tokens of the answer, without reasoning.
     pub output_tokens: Option<u64>,
-    /// Those of the request that came from a cache.
+    /// Tokens of the request that were read from a cache.
     pub cached_tokens: Option<u64>,
-    /// Those of the answer that were reasoning.
+    /// Tokens of the request that were written to a cache, where that is billed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_write_tokens: Option<u64>,
+    /// Tokens of reasoning.
     pub reasoning_tokens: Option<u64>,
 }
 
@@ -285,6 +288,7 @@ impl Usage {
         self.input_tokens = sum(self.input_tokens, other.input_tokens);
         self.output_tokens = sum(self.output_tokens, other.output_tokens);
         self.cached_tokens = sum(self.cached_tokens, other.cached_tokens);
+        self.cache_write_tokens = sum(self.cache_write_tokens, other.cache_write_tokens);
         self.reasoning_tokens = sum(self.reasoning_tokens, other.reasoning_tokens);
     }
 }
@@ -356,6 +360,7 @@ mod tests {
                 input_tokens: Some(5),
                 output_tokens: Some(1),
                 cached_tokens: None,
+                cache_write_tokens: None,
                 reasoning_tokens: None
             }
         );
