@@ -27,9 +27,12 @@ pub enum How {
     FinWithoutNotify,
     /// RST_STREAM with this code; the connection lives on. HTTP/2 only.
     RstStream(Http2Code),
-    /// GOAWAY with this code, then a FIN. Before the status line it says that
-    /// the request was not processed. HTTP/2 only.
+    /// GOAWAY with this code, then a FIN. It says that this request was not
+    /// processed, whatever was answered. HTTP/2 only.
     GoAway(Http2Code),
+    /// GOAWAY with this code, then a FIN. It says that this request was
+    /// processed, so a client waits for the rest. HTTP/2 only.
+    GoAwayAccepted(Http2Code),
 }
 
 impl How {
@@ -44,6 +47,7 @@ impl How {
         "fin_without_notify",
         "rst_stream",
         "goaway",
+        "goaway_accepted",
     ];
 
     /// The word of a script.
@@ -58,6 +62,7 @@ impl How {
             Self::FinWithoutNotify => "fin_without_notify",
             Self::RstStream(_) => "rst_stream",
             Self::GoAway(_) => "goaway",
+            Self::GoAwayAccepted(_) => "goaway_accepted",
         }
     }
 
@@ -72,6 +77,7 @@ impl How {
             Self::FinWithoutNotify,
             Self::RstStream(Http2Code::InternalError),
             Self::GoAway(Http2Code::InternalError),
+            Self::GoAwayAccepted(Http2Code::InternalError),
         ];
         all.into_iter().find(|how| how.as_str() == word)
     }
@@ -79,7 +85,7 @@ impl How {
     /// The HTTP/2 error code it carries, if it is one of HTTP/2.
     pub fn http2_code(self) -> Option<Http2Code> {
         match self {
-            Self::RstStream(code) | Self::GoAway(code) => Some(code),
+            Self::RstStream(code) | Self::GoAway(code) | Self::GoAwayAccepted(code) => Some(code),
             _ => None,
         }
     }
@@ -88,6 +94,7 @@ impl How {
         match self {
             Self::RstStream(_) => Self::RstStream(code),
             Self::GoAway(_) => Self::GoAway(code),
+            Self::GoAwayAccepted(_) => Self::GoAwayAccepted(code),
             other => other,
         }
     }
@@ -96,7 +103,7 @@ impl How {
         match self {
             Self::ShortBody | Self::BadChunk => Needs::Http1,
             Self::FinWithoutNotify => Needs::Tls,
-            Self::RstStream(_) | Self::GoAway(_) => Needs::Http2,
+            Self::RstStream(_) | Self::GoAway(_) | Self::GoAwayAccepted(_) => Needs::Http2,
             Self::Reset | Self::Fin | Self::CleanEnd | Self::Silence => Needs::Plain,
         }
     }
@@ -124,6 +131,9 @@ impl fmt::Display for How {
             Self::FinWithoutNotify => f.write_str("an end of file without close_notify"),
             Self::RstStream(code) => write!(f, "RST_STREAM({})", code.as_str()),
             Self::GoAway(code) => write!(f, "GOAWAY({})", code.as_str()),
+            Self::GoAwayAccepted(code) => {
+                write!(f, "GOAWAY({}), the request accepted,", code.as_str())
+            }
         }
     }
 }

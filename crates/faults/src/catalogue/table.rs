@@ -279,7 +279,14 @@ pub(super) static CATALOGUE: &[Entry] = &[
         MORE,
         Expected::stream("STREAM_FAILED"),
         wire::http2_goaway_in_body,
-        "Closes the HTTP/2 connection by GOAWAY after some events, with INTERNAL_ERROR.",
+        "Closes the HTTP/2 connection by GOAWAY after some events, disowning the request, with INTERNAL_ERROR.",
+    ),
+    entry(
+        "http2_goaway_accepted",
+        MORE,
+        Expected::stream("STREAM_FAILED"),
+        wire::http2_goaway_accepted,
+        "Says by GOAWAY that it goes on with the request, and closes the connection all the same.",
     ),
 ];
 

@@ -91,3 +91,7 @@ pub(super) fn http2_goaway_before_status() -> Behaviour {
 pub(super) fn http2_goaway_in_body() -> Behaviour {
     cut_midway(How::GoAway(Http2Code::InternalError))
 }
+
+pub(super) fn http2_goaway_accepted() -> Behaviour {
+    cut_midway(How::GoAwayAccepted(Http2Code::InternalError))
+}

@@ -75,7 +75,12 @@ impl Exchange<'_> {
                 }
             }
             // The ways of HTTP/2 are refused where the script is checked.
-            How::Fin | How::CleanEnd | How::ShortBody | How::RstStream(_) | How::GoAway(_) => {
+            How::Fin
+            | How::CleanEnd
+            | How::ShortBody
+            | How::RstStream(_)
+            | How::GoAway(_)
+            | How::GoAwayAccepted(_) => {
                 ticket.ended(Ended::Fin);
                 wire.fin().await;
             }

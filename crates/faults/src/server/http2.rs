@@ -170,11 +170,9 @@ async fn break_at(
             return Ok(None);
         }
         How::GoAway(code) => {
-            // A request that was answered counts as processed.
-            let stream = response.stream_id();
-            let last = if response.has_begun() { stream } else { stream.saturating_sub(2) };
-            (Ended::GoAway, Broken::GoAway(last, code))
+            (Ended::GoAway, Broken::GoAway(response.stream_id().saturating_sub(2), code))
         }
+        How::GoAwayAccepted(code) => (Ended::GoAway, Broken::GoAway(response.stream_id(), code)),
         How::Reset => (Ended::Reset, Broken::Reset),
         How::FinWithoutNotify => (Ended::Fin, Broken::FinWithoutNotify),
         // The ways of HTTP/1.1 are refused where the script is checked.

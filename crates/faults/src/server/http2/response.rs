@@ -44,10 +44,6 @@ impl Response {
         self.respond.stream_id().as_u32()
     }
 
-    pub(super) fn has_begun(&self) -> bool {
-        self.body.is_some()
-    }
-
     /// Resets the stream; the connection lives on.
     pub(super) fn reset(&mut self, code: Http2Code) {
         let reason = Reason::from(code.value());

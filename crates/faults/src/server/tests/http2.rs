@@ -177,15 +177,17 @@ async fn a_goaway_before_the_head_says_that_the_request_was_not_processed() {
 }
 
 #[tokio::test]
-async fn a_goaway_in_the_body_comes_after_the_events_before_it() {
-    let server = serve(vec![step("http2_goaway_in_body").http2_code(Http2Code::NoError)]).await;
-    let mut client = Client::to(&server).await;
-    let stream = client.chat().await;
-    let frames = client.frames_of(stream).await;
-    assert_eq!(kinds(&frames), [HEADERS, DATA, GOAWAY]);
-    assert_eq!(data(&frames).matches("data: ").count(), 6);
-    let goaway = frames.last().unwrap();
-    assert_eq!((goaway.number_at(0), goaway.number_at(4)), (stream, 0));
+async fn a_goaway_in_the_body_comes_after_the_events_before_it_and_says_what_counts() {
+    for (how, last) in [("http2_goaway_in_body", 0), ("http2_goaway_accepted", 1)] {
+        let server = serve(vec![step(how).http2_code(Http2Code::NoError)]).await;
+        let mut client = Client::to(&server).await;
+        let stream = client.chat().await;
+        let frames = client.frames_of(stream).await;
+        assert_eq!(kinds(&frames), [HEADERS, DATA, GOAWAY]);
+        assert_eq!(data(&frames).matches("data: ").count(), 6);
+        let goaway = frames.last().unwrap();
+        assert_eq!((goaway.number_at(0), goaway.number_at(4)), (last, 0));
+    }
 }
 
 #[tokio::test]
