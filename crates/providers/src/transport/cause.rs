@@ -22,7 +22,28 @@ pub(super) fn transport_error(error: reqwest::Error) -> TransportError {
         return TransportError::connect_timeout(Some(Box::new(error)));
     }
     let cause = cause_of(&error, error.is_connect());
-    TransportError::new(cause, Some(Box::new(error)))
+    let told = match cause {
+        Transport::Http2Reset(reason) => Some(("RST_STREAM", reason)),
+        Transport::Http2GoAway(reason) => Some(("GOAWAY", reason)),
+        _ => None,
+    };
+    let source: Box<dyn Error + Send + Sync> = match told {
+        Some((frame, Http2Reason(code))) => {
+            Box::new(Http2Frame { frame, reason: code.into(), source: error })
+        }
+        None => Box::new(error),
+    };
+    TransportError::new(cause, Some(source))
+}
+
+/// Names the code, which `h2` describes in a sentence of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("the server sent {frame} with {reason:?}")]
+struct Http2Frame {
+    frame: &'static str,
+    reason: h2::Reason,
+    #[source]
+    source: reqwest::Error,
 }
 
 fn cause_of(error: &reqwest::Error, connecting: bool) -> Transport {
@@ -63,7 +84,18 @@ impl Walk {
         if link.is::<rustls::Error>() {
             return Some(Transport::Tls);
         }
+        if link.is::<flate2::DecompressError>() {
+            return Some(Transport::BadCompression);
+        }
         if let Some(error) = link.downcast_ref::<h2::Error>() {
+            // The end of the connection under a stream that was under way.
+            if let Some(broken) = error.get_io() {
+                return self.name_io(broken);
+            }
+            // What the library itself complains of was not sent by the server.
+            if error.is_library() {
+                return None;
+            }
             let reason = error.reason().map(|reason| Http2Reason(reason.into()));
             return match reason {
                 Some(reason) if error.is_go_away() => Some(Transport::Http2GoAway(reason)),
@@ -88,6 +120,22 @@ impl Walk {
         // What lies below our resolver's error is the resolver's own affair.
         if self.found == Some(Transport::Unresolved) {
             return None;
+        }
+        // The end of a handshake: with TLS it came before any request; with a proxy,
+        // the proxy is the one to ask.
+        if self.connecting
+            && matches!(
+                error.kind(),
+                Kind::UnexpectedEof
+                    | Kind::ConnectionReset
+                    | Kind::ConnectionAborted
+                    | Kind::BrokenPipe
+            )
+        {
+            return Some(match self.found {
+                Some(Transport::Proxy) => Transport::Proxy,
+                _ => Transport::Connect,
+            });
         }
         match error.kind() {
             Kind::ConnectionRefused => Some(Transport::Refused),
@@ -135,6 +183,9 @@ mod tests {
             (Kind::NetworkUnreachable, true, Some(Transport::Unreachable)),
             (Kind::TimedOut, true, Some(Transport::Unreachable)),
             (Kind::ConnectionReset, false, Some(Transport::Reset)),
+            // Before the handshake is over, no request can have been sent.
+            (Kind::ConnectionReset, true, Some(Transport::Connect)),
+            (Kind::UnexpectedEof, true, Some(Transport::Connect)),
             (Kind::BrokenPipe, false, Some(Transport::Reset)),
             (Kind::UnexpectedEof, false, Some(Transport::Incomplete)),
             (Kind::InvalidInput, false, Some(Transport::BadChunk)),

@@ -7,6 +7,7 @@
 mod cause;
 mod endpoint;
 mod reqwest;
+mod settings;
 mod tls;
 
 use std::{error::Error, fmt};
@@ -20,6 +21,7 @@ use turnbuckle_errors::{Clock, Fact, Transport};
 pub use self::{
     endpoint::{BadEndpoint, Endpoint},
     reqwest::{ReqwestTransport, SetupError},
+    settings::ReqwestTransportBuilder,
 };
 
 /// Sends one request and gives its response as it comes.

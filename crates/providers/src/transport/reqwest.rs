@@ -23,6 +23,7 @@ use turnbuckle_errors::Transport;
 use super::{
     HttpRequest, HttpResponse, HttpTransport, ResponseHead, TransportError,
     cause::{Unresolved, transport_error},
+    settings::{ReqwestTransportBuilder, Route, Settings},
     tls,
 };
 use crate::Clocks;
@@ -48,16 +49,10 @@ pub struct ReqwestTransport {
     settings: Settings,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Settings {
-    connect: Duration,
-    direct: bool,
-}
-
 /// The HTTP client could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[error("the HTTP client could not be set up")]
-pub struct SetupError(#[source] Box<dyn std::error::Error + Send + Sync>);
+pub struct SetupError(#[source] pub(super) Box<dyn std::error::Error + Send + Sync>);
 
 impl ReqwestTransport {
     /// A transport that gives up connecting after `clocks.connect`.
@@ -66,7 +61,7 @@ impl ReqwestTransport {
     ///
     /// A [`SetupError`] if the platform offers no usable TLS.
     pub fn new(clocks: &Clocks) -> Result<Self, SetupError> {
-        Self::with(Settings { connect: clocks.connect, direct: false })
+        Self::builder(clocks).build()
     }
 
     /// The same without the proxy settings of the environment, for servers on this
@@ -76,11 +71,16 @@ impl ReqwestTransport {
     ///
     /// A [`SetupError`] if the platform offers no usable TLS.
     pub fn direct(clocks: &Clocks) -> Result<Self, SetupError> {
-        Self::with(Settings { connect: clocks.connect, direct: true })
+        Self::builder(clocks).direct().build()
     }
 
-    fn with(settings: Settings) -> Result<Self, SetupError> {
-        let client = build(settings).map_err(SetupError)?;
+    /// A transport with a proxy or root certificates of its own.
+    pub const fn builder(clocks: &Clocks) -> ReqwestTransportBuilder {
+        ReqwestTransportBuilder::new(clocks)
+    }
+
+    pub(super) fn with(settings: Settings) -> Result<Self, SetupError> {
+        let client = build(&settings)?;
         Ok(Self { client: Mutex::new(client), settings })
     }
 
@@ -106,8 +106,8 @@ impl HttpTransport for ReqwestTransport {
     async fn send(&self, request: HttpRequest) -> Result<HttpResponse, TransportError> {
         let client = match request.fresh_connection {
             // A client of its own has an empty pool, and shares nothing but settings.
-            true => build(self.settings)
-                .map_err(|source| TransportError::new(Transport::Other, Some(source)))?,
+            true => build(&self.settings)
+                .map_err(|error| TransportError::new(Transport::Other, Some(error.into())))?,
             false => self.client(),
         };
         let sent = client
@@ -128,9 +128,10 @@ impl HttpTransport for ReqwestTransport {
     }
 }
 
-fn build(settings: Settings) -> Result<Client, Box<dyn std::error::Error + Send + Sync>> {
+fn build(settings: &Settings) -> Result<Client, SetupError> {
+    let tls = tls::client_config(&settings.roots).map_err(|error| SetupError(error.into()))?;
     let client = ClientBuilder::new()
-        .tls_backend_preconfigured(tls::client_config()?)
+        .tls_backend_preconfigured(tls)
         .dns_resolver(SystemResolver)
         .redirect(Policy::none())
         .retry(reqwest::retry::never())
@@ -138,8 +139,13 @@ fn build(settings: Settings) -> Result<Client, Box<dyn std::error::Error + Send 
         .http2_keep_alive_interval(PING_EVERY)
         .http2_keep_alive_timeout(PING_TIMEOUT)
         .user_agent(concat!("turnbuckle/", env!("CARGO_PKG_VERSION")));
-    let client = if settings.direct { client.no_proxy() } else { client };
-    Ok(client.build()?)
+    let client = match (&settings.route, settings.proxy()?) {
+        // A proxy of our own switches those of the environment off.
+        (_, Some(proxy)) => client.proxy(proxy),
+        (Route::Direct, None) => client.no_proxy(),
+        _ => client,
+    };
+    client.build().map_err(|error| SetupError(error.into()))
 }
 
 /// The headers of a streaming JSON request, then those of the request itself.

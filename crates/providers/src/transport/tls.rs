@@ -1,6 +1,7 @@
 //! TLS by rustls on ring, with the roots of the platform.
 //!
-//! The roots are read once per process, at the first TLS handshake: a program
+//! The platform's roots are read once per process (once more for each transport
+//! with roots of its own), at the first TLS handshake: a program
 //! that talks to a server on plain HTTP never pays for them.
 
 use std::sync::{Arc, OnceLock};
@@ -18,12 +19,12 @@ use rustls_platform_verifier::Verifier;
 /// # Errors
 ///
 /// If ring supports no protocol version, which would be a fault of the build.
-pub(super) fn client_config() -> Result<ClientConfig, Error> {
+pub(super) fn client_config(roots: &Arc<Roots>) -> Result<ClientConfig, Error> {
     let crypto = crypto();
     let mut config = ClientConfig::builder_with_provider(Arc::clone(&crypto))
         .with_safe_default_protocol_versions()?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(PlatformRoots { crypto }))
+        .with_custom_certificate_verifier(Arc::clone(roots) as _)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
@@ -34,21 +35,32 @@ fn crypto() -> Arc<CryptoProvider> {
     Arc::clone(RING.get_or_init(|| Arc::new(rustls::crypto::ring::default_provider())))
 }
 
-/// The platform's verifier, made when it is first needed.
+/// The platform's roots and more, read when they are first needed.
 #[derive(Debug)]
-struct PlatformRoots {
-    crypto: Arc<CryptoProvider>,
+pub(super) struct Roots {
+    extra: Vec<CertificateDer<'static>>,
+    /// With `extra`, which not every transport has.
+    own: OnceLock<Result<Verifier, Error>>,
 }
 
-impl PlatformRoots {
-    fn verifier(&self) -> Result<&'static Verifier, Error> {
-        static ROOTS: OnceLock<Result<Verifier, Error>> = OnceLock::new();
-        let made = ROOTS.get_or_init(|| Verifier::new(Arc::clone(&self.crypto)));
+impl Roots {
+    pub(super) const fn with(extra: Vec<CertificateDer<'static>>) -> Self {
+        Self { extra, own: OnceLock::new() }
+    }
+
+    fn verifier(&self) -> Result<&Verifier, Error> {
+        static PLATFORM: OnceLock<Result<Verifier, Error>> = OnceLock::new();
+        let made = match self.extra.is_empty() {
+            true => PLATFORM.get_or_init(|| Verifier::new(crypto())),
+            false => self.own.get_or_init(|| {
+                Verifier::new_with_extra_roots(self.extra.iter().cloned(), crypto())
+            }),
+        };
         made.as_ref().map_err(Clone::clone)
     }
 }
 
-impl ServerCertVerifier for PlatformRoots {
+impl ServerCertVerifier for Roots {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -80,6 +92,6 @@ impl ServerCertVerifier for PlatformRoots {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.crypto.signature_verification_algorithms.supported_schemes()
+        crypto().signature_verification_algorithms.supported_schemes()
     }
 }
