@@ -8,6 +8,7 @@
 )]
 
 mod server;
+mod wire_faults;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
