@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use turnbuckle_errors::Usage;
 
 use crate::{
-    Arguments, AssistantMessage, CompletedMessage, FinishReason, PartialMessage, ToolCall,
+    Arguments, AssistantMessage, CompletedMessage, FinishReason, Native, PartialMessage, ToolCall,
     ToolCallDelta,
 };
 
@@ -34,6 +34,7 @@ pub struct Assembler {
     refused: bool,
     refusal: String,
     usage: Usage,
+    native: Option<Native>,
     bytes: usize,
 }
 
@@ -159,6 +160,11 @@ impl Assembler {
         self.usage = usage;
     }
 
+    /// The message in the provider's own words, to be sent back as it is.
+    pub fn native(&mut self, native: Native) {
+        self.native = Some(native);
+    }
+
     /// What came so far.
     #[must_use]
     pub fn partial(&self) -> PartialMessage {
@@ -186,6 +192,7 @@ impl Assembler {
                 text: self.text,
                 reasoning: self.reasoning,
                 tool_calls: whole_calls(self.calls, cut_by_limit),
+                native: self.native,
             },
             finish,
             finish_raw,
@@ -255,6 +262,10 @@ fn whole_calls(parts: Vec<CallInParts>, cut_by_limit: bool) -> Vec<ToolCall> {
             let mut call = part.whole(slot);
             if never_began {
                 call.arguments = Arguments::Broken(String::new());
+            }
+            // An empty name would be refused each time the history is sent.
+            if call.name.is_empty() {
+                call.name = "unnamed".to_owned();
             }
             while !taken.insert(call.id.clone()) {
                 call.id = format!("{}_{}", call.id, slot + 1);

@@ -1,5 +1,7 @@
 //! What is said between a user, a model and its tools. All of it is content.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use turnbuckle_errors::Usage;
@@ -10,11 +12,38 @@ use turnbuckle_errors::Usage;
 #[non_exhaustive]
 pub enum Message {
     /// What the user said.
-    User(String),
+    User(UserMessage),
     /// What the model said, completely.
     Assistant(AssistantMessage),
     /// What a tool call gave.
     Tool(ToolResult),
+}
+
+/// What the user said: a text, and images beside it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UserMessage {
+    /// The text.
+    pub text: String,
+    /// The images, in order. They come before the text on the wire.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
+}
+
+impl<T: Into<String>> From<T> for UserMessage {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), images: Vec::new() }
+    }
+}
+
+/// An image, by its bytes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// Its media type, for example `image/png`.
+    pub media_type: String,
+    /// Its bytes in standard base64.
+    pub base64: String,
 }
 
 /// A whole message of the model, as it goes into the history.
@@ -29,6 +58,35 @@ pub struct AssistantMessage {
     /// The tools it asked for, in order.
     #[serde(default)]
     pub tool_calls: Vec<ToolCall>,
+    /// The message as its provider wrote it, with the opaque parts that only the
+    /// same provider and model can read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub native: Option<Native>,
+}
+
+impl AssistantMessage {
+    /// The parts to send back byte for byte, if `dialect` and `model` are those
+    /// that wrote them. Otherwise text and tool calls say all that can be said.
+    #[must_use]
+    pub fn native_for(&self, dialect: &str, model: &str) -> Option<&[String]> {
+        let native = self.native.as_ref()?;
+        (native.dialect == dialect && native.model == model).then_some(native.parts.as_slice())
+    }
+}
+
+/// A message in its provider's own words: signed reasoning, encrypted reasoning,
+/// item ids, thought signatures, in order with text and calls.
+///
+/// It is content, kept in the journal and never shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Native {
+    /// The dialect that wrote it, for example `anthropic`.
+    pub dialect: String,
+    /// The model that was asked.
+    pub model: String,
+    /// Its parts in order, each the exact JSON to send back.
+    pub parts: Vec<String>,
 }
 
 /// A tool that the model asked for.
@@ -44,9 +102,10 @@ pub struct ToolCall {
 
 /// The arguments of a tool call: whole JSON, or not usable.
 ///
-/// Serialises to the JSON value, or to `null` if it is broken; only whole
-/// arguments can be run or sent back to a model.
-#[derive(Debug, Clone, PartialEq)]
+/// Serialises with its exact text, so that a journal gives back what the model
+/// wrote. Only whole arguments can be run or sent back to a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Arguments {
     /// The JSON as the model wrote it.
     Whole(String),
@@ -86,21 +145,6 @@ impl Arguments {
     }
 }
 
-impl Serialize for Arguments {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.value().serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Arguments {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(match Option::<Value>::deserialize(deserializer)? {
-            Some(value) => Self::Whole(value.to_string()),
-            None => Self::Broken(String::new()),
-        })
-    }
-}
-
 impl From<Map<String, Value>> for Arguments {
     fn from(fields: Map<String, Value>) -> Self {
         Self::Whole(Value::Object(fields).to_string())
@@ -116,6 +160,8 @@ pub struct ToolResult {
     pub name: String,
     /// What the model gets to read.
     pub text: String,
+    /// Images beside the text.
+    pub images: Vec<Image>,
     /// Whether the tool did what was asked.
     pub ok: bool,
 }
@@ -200,6 +246,25 @@ impl CompletedMessage {
         (!self.refusal.is_empty()).then_some(self.refusal.as_str())
     }
 
+    /// Renames every call whose id is in `taken`, and adds the ids to it.
+    ///
+    /// Servers that give no ids, or the same in each answer, would otherwise make
+    /// two calls of a session share one id.
+    #[must_use]
+    pub fn with_ids_apart_from(mut self, taken: &mut HashSet<String>) -> Self {
+        for call in &mut self.message.tool_calls {
+            let given = call.id.clone();
+            let mut count = 2_u32;
+            while !taken.insert(call.id.clone()) {
+                call.id = format!("{given}_{count}");
+                count += 1;
+                // What the provider wrote names the old id, so it cannot be sent back.
+                self.message.native = None;
+            }
+        }
+        self
+    }
+
     /// What it cost.
     #[must_use]
     pub const fn usage(&self) -> &Usage {
@@ -234,16 +299,21 @@ mod tests {
         for raw in [r#"{"a": 1"#, "{", "}", r#"{"a":1}{"b":2}"#, "NaN"] {
             assert_eq!(whole(raw), Arguments::Broken(raw.into()));
             assert_eq!(whole(raw).as_json(), "{}");
-            assert_eq!(serde_json::to_string(&whole(raw)).unwrap(), "null");
+            assert_eq!(whole(raw).value(), None);
         }
     }
 
     #[test]
-    fn arguments_survive_a_journal() {
-        for raw in [r#"{"b":1,"a":"é"}"#, "{"] {
-            let line = serde_json::to_string(&Arguments::parse(raw.into())).unwrap();
+    fn arguments_come_back_from_a_journal_as_they_were_written() {
+        for raw in [
+            r#"{"path": "x",  "limit":1,"path":"y"}"#,
+            r#"{"n":12345678901234567890123,"x":1e2}"#,
+            "{",
+        ] {
+            let written = Arguments::parse(raw.into());
+            let line = serde_json::to_string(&written).unwrap();
             let back: Arguments = serde_json::from_str(&line).unwrap();
-            assert_eq!(serde_json::to_string(&back).unwrap(), line);
+            assert_eq!(back, written);
         }
     }
 }

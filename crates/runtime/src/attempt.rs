@@ -7,7 +7,7 @@ use turnbuckle_providers::{
 };
 
 use crate::{
-    DeltaKind, EventKind,
+    DeltaKind, EventKind, ShownMessage,
     builder::Parts,
     turn::{Turn, aborted},
 };
@@ -37,14 +37,33 @@ pub(crate) struct Shown {
     id: String,
     /// The attempt whose part the host sees.
     attempt: Option<u32>,
-    partial: PartialMessage,
+    /// How far that part was shown.
+    extent: Extent,
+    /// That part, once its attempt has failed, and what it cost.
+    part: ShownMessage,
+    usage: Usage,
     /// What made that part void; told when the next one begins.
     void: Option<Failure>,
 }
 
+/// How much of a message was shown: bytes of text and reasoning, and calls.
+#[derive(Default)]
+struct Extent {
+    text: usize,
+    reasoning: usize,
+    calls: usize,
+}
+
 impl Shown {
     pub(crate) fn new(id: String) -> Self {
-        Self { id, attempt: None, partial: PartialMessage::default(), void: None }
+        Self {
+            id,
+            attempt: None,
+            extent: Extent::default(),
+            part: ShownMessage::default(),
+            usage: Usage::default(),
+            void: None,
+        }
     }
 
     pub(crate) fn id(&self) -> &str {
@@ -63,10 +82,9 @@ impl Shown {
     }
 
     /// What the host has seen last, if it has seen the message begin.
-    pub(crate) fn partial(&self) -> Option<(AssistantMessage, Usage)> {
+    pub(crate) fn part(&self) -> Option<(ShownMessage, Usage)> {
         self.attempt?;
-        let PartialMessage { text, reasoning, tool_calls, usage, .. } = self.partial.clone();
-        Some((AssistantMessage { text, reasoning, tool_calls }, usage))
+        Some((self.part.clone(), self.usage))
     }
 
     /// The event that opens the part of `attempt`, unless it is open already.
@@ -75,11 +93,26 @@ impl Shown {
         match (self.attempt.replace(attempt), self.void.take()) {
             (None, _) => Some(EventKind::MessageStart { message_id, attempt }),
             (Some(_), Some(failure)) => {
-                self.partial = PartialMessage::default();
+                self.extent = Extent::default();
                 Some(EventKind::MessageRestart { message_id, attempt, failure })
             }
             (Some(_), None) => None,
         }
+    }
+
+    /// Keeps what `attempt` showed, now that it has failed. What was received and
+    /// not shown any more is left out.
+    fn keep(&mut self, attempt: u32, received: PartialMessage) {
+        if self.attempt != Some(attempt) {
+            return;
+        }
+        let PartialMessage { mut text, mut reasoning, mut tool_calls, usage, .. } = received;
+        text.truncate(self.extent.text);
+        reasoning.truncate(self.extent.reasoning);
+        tool_calls.truncate(self.extent.calls);
+        self.part =
+            ShownMessage::from(&AssistantMessage { text, reasoning, tool_calls, native: None });
+        self.usage = usage;
     }
 }
 
@@ -117,14 +150,20 @@ impl Turn<'_> {
         match ended {
             Ok(completed) => {
                 self.account.usage.add(completed.usage());
-                accept(completed)
+                match unusable(&completed) {
+                    None => Ok(completed),
+                    Some(failure) => {
+                        // All of it was shown.
+                        shown.part = ShownMessage::from(completed.message());
+                        shown.usage = *completed.usage();
+                        Err(failure)
+                    }
+                }
             }
             Err(failure) => {
-                let partial = stream.partial();
-                self.account.usage.add(&partial.usage);
-                if shown.attempt == Some(ask.attempt) {
-                    shown.partial = partial;
-                }
+                let received = stream.partial();
+                self.account.usage.add(&received.usage);
+                shown.keep(ask.attempt, received);
                 Err(failure)
             }
         }
@@ -156,10 +195,20 @@ impl Turn<'_> {
             if let Some(opening) = shown.open(attempt) {
                 self.emit(opening).await;
             }
+            let extent = &mut shown.extent;
             let (kind, delta) = match event {
-                StreamEvent::Text(delta) => (DeltaKind::Text, delta),
-                StreamEvent::Reasoning(delta) => (DeltaKind::Reasoning, delta),
-                StreamEvent::ToolCall(piece) => (DeltaKind::ToolCall, piece.arguments),
+                StreamEvent::Text(delta) => {
+                    extent.text += delta.len();
+                    (DeltaKind::Text, delta)
+                }
+                StreamEvent::Reasoning(delta) => {
+                    extent.reasoning += delta.len();
+                    (DeltaKind::Reasoning, delta)
+                }
+                StreamEvent::ToolCall(piece) => {
+                    extent.calls = extent.calls.max(piece.slot + 1);
+                    (DeltaKind::ToolCall, piece.arguments)
+                }
                 StreamEvent::Finished(completed) => return Ok(*completed),
                 _ => continue,
             };
@@ -174,7 +223,7 @@ impl Turn<'_> {
         request.session_id = Some(self.session.id.clone());
         request.messages = self.session.transcript.messages().to_vec();
         if nudge {
-            request.messages.push(Message::User(NUDGE.to_owned()));
+            request.messages.push(Message::User(NUDGE.into()));
         }
         request.tools = parts
             .tools
@@ -196,8 +245,8 @@ impl Turn<'_> {
     }
 }
 
-/// A whole message may still be none that can be used.
-fn accept(completed: CompletedMessage) -> Result<CompletedMessage, Failure> {
+/// Why a whole message cannot be used, if it cannot.
+fn unusable(completed: &CompletedMessage) -> Option<Failure> {
     let message = completed.message();
     let silent = message.text.trim().is_empty() && message.tool_calls.is_empty();
     let failure = match completed.finish() {
@@ -205,13 +254,13 @@ fn accept(completed: CompletedMessage) -> Result<CompletedMessage, Failure> {
             Failure::new(ErrorCode::ContentFiltered, "a safety filter cut the answer")
         }
         // Cut by the limit before its first word: not silence, the host must see it.
-        FinishReason::Length => return Ok(completed),
+        FinishReason::Length => return None,
         _ if silent => Failure::new(
             ErrorCode::EmptyModelResponse,
             "the model ended without text and without a tool call",
         ),
-        _ => return Ok(completed),
+        _ => return None,
     };
     let usage = *completed.usage();
-    Err(failure.with_phase(Phase::Stream).with_details(|details| details.usage = Some(usage)))
+    Some(failure.with_phase(Phase::Stream).with_details(|details| details.usage = Some(usage)))
 }

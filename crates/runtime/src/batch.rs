@@ -2,10 +2,13 @@
 //! call with exactly one result, results in call order.
 
 use futures_util::future::join_all;
-use tokio::{sync::mpsc, time::Instant};
+use tokio::{
+    sync::{mpsc, oneshot},
+    time::Instant,
+};
 use turnbuckle_errors::{ErrorCode, Failure};
 use turnbuckle_providers::{ToolCall, ToolResult};
-use turnbuckle_tools::{Call, Effect, PromptTools, ToolContext, ToolError, ToolOutcome};
+use turnbuckle_tools::{Admitted, Call, Effect, PromptTools, ToolContext, ToolError, ToolOutcome};
 
 use crate::{
     EventKind, Record, ToolCallSummary,
@@ -14,6 +17,8 @@ use crate::{
 
 /// What a running batch reports, in the order in which it happens.
 enum Moment {
+    /// These calls may change something, are admitted, and wait for the journal.
+    Admitted(Vec<usize>, oneshot::Sender<()>),
     Begun(usize),
     Ended(usize, ToolOutcome),
 }
@@ -33,8 +38,7 @@ impl Turn<'_> {
         }
         let began = Instant::now();
         let calls: Vec<Call> = asked.iter().map(to_call).collect();
-        self.note_starts(tools, &calls).await?;
-        let outcomes = self.play(tools, &calls, asked).await;
+        let outcomes = self.play(tools, &calls).await?;
         self.account.timing.tools += began.elapsed();
         let mut results = Vec::with_capacity(calls.len());
         for (call, outcome) in calls.iter().zip(outcomes) {
@@ -44,27 +48,16 @@ impl Turn<'_> {
         Ok(results)
     }
 
-    /// Before anything may change: what begins is in the journal, durably.
-    async fn note_starts(&mut self, tools: &PromptTools, calls: &[Call]) -> Result<(), Failure> {
-        let mut changes = false;
-        for call in calls.iter().filter(|call| tools.effect(call) > Effect::Read) {
-            changes = true;
-            self.note(Record::ToolStart { call_id: call.id.clone(), name: call.name.clone() })
-                .await?;
-        }
-        if changes { self.sync().await } else { Ok(()) }
-    }
-
     /// Runs the batch and shows what happens. A call that never began has no outcome.
     async fn play(
         &mut self,
         tools: &PromptTools,
         calls: &[Call],
-        asked: &[ToolCall],
-    ) -> Vec<Option<ToolOutcome>> {
+    ) -> Result<Vec<Option<ToolOutcome>>, Failure> {
         let (report, mut moments) = mpsc::unbounded_channel();
         let context = ToolContext::new(self.cancel.clone());
-        let work = run_batch(tools, calls, &context, report);
+        let batch = Batch { tools, calls, context: &context, report };
+        let work = batch.run();
         tokio::pin!(work);
         let mut outcomes: Vec<Option<ToolOutcome>> = calls.iter().map(|_| None).collect();
         let mut working = true;
@@ -78,24 +71,37 @@ impl Turn<'_> {
                 }
             };
             match moment {
-                Some(Moment::Begun(at)) => self.show_start(asked, at).await,
+                Some(Moment::Admitted(starting, go)) => {
+                    self.note_starts(calls, &starting).await?;
+                    let _ = go.send(());
+                }
+                Some(Moment::Begun(at)) => self.show_start(calls, at).await,
                 Some(Moment::Ended(at, outcome)) => {
                     self.show_end(calls, at, &outcome).await;
                     if let Some(slot) = outcomes.get_mut(at) {
                         *slot = Some(outcome);
                     }
                 }
-                None => return outcomes,
+                None => return Ok(outcomes),
             }
         }
     }
 
-    async fn show_start(&mut self, asked: &[ToolCall], at: usize) {
-        if let Some(call) = asked.get(at) {
+    /// Before anything changes: what begins is in the journal, durably.
+    async fn note_starts(&mut self, calls: &[Call], starting: &[usize]) -> Result<(), Failure> {
+        for call in starting.iter().filter_map(|at| calls.get(*at)) {
+            self.note(Record::ToolStart { call_id: call.id.clone(), name: call.name.clone() })
+                .await?;
+        }
+        self.sync().await
+    }
+
+    async fn show_start(&mut self, calls: &[Call], at: usize) {
+        if let Some(call) = calls.get(at) {
             self.emit(EventKind::ToolExecutionStart {
                 tool_call_id: call.id.clone(),
                 name: call.name.clone(),
-                arguments: call.arguments.clone(),
+                arguments: call.input.clone(),
             })
             .await;
         }
@@ -122,6 +128,7 @@ impl Turn<'_> {
             call_id: call.id.clone(),
             name: call.name.clone(),
             text: outcome.text().to_owned(),
+            images: Vec::new(),
             ok: outcome.ok(),
         };
         self.account.tool_calls.push(ToolCallSummary {
@@ -140,31 +147,80 @@ impl Turn<'_> {
     }
 }
 
-/// Reads run beside each other and beside the changes; changes one by one.
-async fn run_batch(
-    tools: &PromptTools,
-    calls: &[Call],
-    context: &ToolContext,
+/// The calls of one message, on their way.
+struct Batch<'a> {
+    tools: &'a PromptTools,
+    calls: &'a [Call],
+    context: &'a ToolContext,
     report: mpsc::UnboundedSender<Moment>,
-) {
-    let report = &report;
-    let run = async |at: usize, call: &Call| {
-        if context.cancel.is_cancelled() {
+}
+
+impl Batch<'_> {
+    /// Reads run beside each other and beside the changes; changes one by one.
+    async fn run(self) {
+        let is_read = |call: &Call| self.tools.effect(call) == Effect::Read;
+        let (reads, changes): (Vec<_>, Vec<_>) =
+            self.calls.iter().enumerate().partition(|(_, call)| is_read(call));
+        let reads = reads.into_iter().map(|(at, call)| self.read(at, call));
+        tokio::join!(join_all(reads), self.change(changes));
+    }
+
+    async fn read(&self, at: usize, call: &Call) {
+        if let Some(admitted) = self.admit(at, call).await {
+            self.play(at, call, admitted).await;
+        }
+    }
+
+    /// All of them are asked for first, then noted with one sync, then run.
+    async fn change(&self, calls: Vec<(usize, &Call)>) {
+        let mut starting = Vec::new();
+        for (at, call) in calls {
+            if let Some(admitted) = self.admit(at, call).await {
+                starting.push((at, call, admitted));
+            }
+        }
+        let (go, noted) = oneshot::channel();
+        let places = starting.iter().map(|(at, ..)| *at).collect();
+        if starting.is_empty() || self.report.send(Moment::Admitted(places, go)).is_err() {
             return;
         }
-        let _ = report.send(Moment::Begun(at));
-        let outcome = tools.call(call, context).await;
-        let _ = report.send(Moment::Ended(at, outcome));
-    };
-    let is_read = |call: &Call| tools.effect(call) == Effect::Read;
-    let reads =
-        calls.iter().enumerate().filter(|(_, call)| is_read(call)).map(|(at, call)| run(at, call));
-    let changes = async {
-        for (at, call) in calls.iter().enumerate().filter(|(_, call)| !is_read(call)) {
-            run(at, call).await;
+        // Without a journal that holds them, none runs.
+        if noted.await.is_err() {
+            return;
         }
-    };
-    tokio::join!(join_all(reads), changes);
+        for (at, call, admitted) in starting {
+            self.play(at, call, admitted).await;
+        }
+    }
+
+    /// A call that may not run is shown to begin and end at once.
+    async fn admit(&self, at: usize, call: &Call) -> Option<Admitted> {
+        if self.context.cancel.is_cancelled() {
+            return None;
+        }
+        match self.tools.admit(call, self.context).await {
+            Ok(admitted) => Some(admitted),
+            Err(outcome) => {
+                self.tell(Moment::Begun(at));
+                self.tell(Moment::Ended(at, outcome));
+                None
+            }
+        }
+    }
+
+    async fn play(&self, at: usize, call: &Call, admitted: Admitted) {
+        if self.context.cancel.is_cancelled() {
+            return;
+        }
+        self.tell(Moment::Begun(at));
+        let outcome = self.tools.run(call, admitted, self.context).await;
+        self.tell(Moment::Ended(at, outcome));
+    }
+
+    /// The reader lives as long as the batch does.
+    fn tell(&self, moment: Moment) {
+        let _ = self.report.send(moment);
+    }
 }
 
 fn to_call(asked: &ToolCall) -> Call {

@@ -4,8 +4,9 @@
 //! snake_case, fields in camelCase.
 
 use serde::Serialize;
+use serde_json::Value;
 use turnbuckle_errors::{Failure, Phase, Usage};
-use turnbuckle_providers::{Arguments, AssistantMessage, FinishReason};
+use turnbuckle_providers::{AssistantMessage, FinishReason, ToolCall};
 
 use crate::{outcome::Outcome, recovery::Budget};
 
@@ -85,7 +86,7 @@ pub enum EventKind {
         /// The message.
         message_id: String,
         /// What it says; of a failed one, what was last shown.
-        message: AssistantMessage,
+        message: ShownMessage,
         /// Why it ended.
         finish: MessageFinish,
         /// What it cost, where known.
@@ -101,7 +102,7 @@ pub enum EventKind {
         /// The tool.
         name: String,
         /// Its arguments, or `null` if they are not whole.
-        arguments: Arguments,
+        arguments: Option<Value>,
     },
     /// A tool ended. Every start has one end.
     ToolExecutionEnd {
@@ -131,6 +132,44 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
     },
+}
+
+/// A message as a host sees it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShownMessage {
+    /// The visible text.
+    pub text: String,
+    /// The reasoning, where the provider shows it.
+    pub reasoning: String,
+    /// The tools it asked for.
+    pub tool_calls: Vec<ShownCall>,
+}
+
+/// A tool call as a host sees it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ShownCall {
+    /// Its id.
+    pub id: String,
+    /// The tool.
+    pub name: String,
+    /// Its arguments, or `null` if they are not whole.
+    pub arguments: Option<Value>,
+}
+
+impl From<&AssistantMessage> for ShownMessage {
+    fn from(message: &AssistantMessage) -> Self {
+        let call = |call: &ToolCall| ShownCall {
+            id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: call.arguments.value(),
+        };
+        Self {
+            text: message.text.clone(),
+            reasoning: message.reasoning.clone(),
+            tool_calls: message.tool_calls.iter().map(call).collect(),
+        }
+    }
 }
 
 /// What kind of delta a `message_update` carries.

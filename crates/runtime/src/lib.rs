@@ -39,7 +39,7 @@ mod turn;
 mod world;
 
 pub use builder::{Builder, Runtime};
-pub use event::{DeltaKind, Event, EventKind, MessageFinish, refused_run};
+pub use event::{DeltaKind, Event, EventKind, MessageFinish, ShownCall, ShownMessage, refused_run};
 pub use observer::TurnObserver;
 pub use outcome::{Outcome, PromptOutcome, PromptTiming, RetrySummary, ToolCallSummary};
 pub use prompt::{Prompt, Session};

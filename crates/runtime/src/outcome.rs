@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
-use turnbuckle_errors::{ErrorCode, Failure, Phase, Usage};
+use turnbuckle_errors::{Delivered, ErrorCode, Failure, Phase, Usage};
 
 use crate::{event::MessageFinish, recovery::Budget};
 
@@ -71,6 +71,9 @@ pub struct RetrySummary {
     /// Its usage, where it was reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Whether the server can have worked on it, and billed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered: Option<Delivered>,
 }
 
 /// One tool call.

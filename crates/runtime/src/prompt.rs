@@ -1,6 +1,7 @@
 //! What a host holds: a session, and a running prompt of it.
 
 use std::{
+    collections::HashSet,
     fmt,
     future::Future,
     pin::Pin,
@@ -24,6 +25,8 @@ pub struct Session {
     pub(crate) id: String,
     pub(crate) transcript: Transcript,
     pub(crate) store: Box<dyn SessionStore>,
+    /// The ids of all tool calls so far; each is used once.
+    pub(crate) call_ids: HashSet<String>,
     /// Whether the journal has its first record.
     pub(crate) begun: bool,
     /// Whether the journal failed, so that nothing may follow.
@@ -32,7 +35,15 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn begin(runtime: Runtime, id: String, store: Box<dyn SessionStore>) -> Self {
-        Self { runtime, id, transcript: Transcript::new(), store, begun: false, closed: false }
+        Self {
+            runtime,
+            id,
+            transcript: Transcript::new(),
+            store,
+            call_ids: HashSet::new(),
+            begun: false,
+            closed: false,
+        }
     }
 
     pub(crate) fn resumed(
@@ -42,7 +53,8 @@ impl Session {
         records: &[Record],
     ) -> Self {
         let transcript = session::rebuild(records);
-        Self { runtime, id, transcript, store, begun: true, closed: false }
+        let call_ids = transcript.call_ids();
+        Self { runtime, id, transcript, store, call_ids, begun: true, closed: false }
     }
 
     /// The session's id.

@@ -1,7 +1,7 @@
 //! Asking the model until it answers completely, within the step's allowance.
 
 use tokio::time::Instant;
-use turnbuckle_errors::{Failure, Origin, Phase};
+use turnbuckle_errors::{ErrorCode, Failure, Origin, Phase};
 use turnbuckle_providers::CompletedMessage;
 
 use crate::{
@@ -21,6 +21,7 @@ impl Turn<'_> {
         let answer = self.ask_until_whole(&mut shown).await;
         match answer {
             Ok(completed) => {
+                let completed = completed.with_ids_apart_from(&mut self.session.call_ids);
                 self.close_whole(&shown, &completed).await;
                 Ok((shown.into_id(), completed))
             }
@@ -83,6 +84,7 @@ impl Turn<'_> {
             delay_ms,
             bytes_received: failure.details().bytes_received.unwrap_or(0),
             usage: failure.details().usage,
+            delivered: failure.details().delivered,
         });
         let record = Record::RetryScheduled {
             retry_id: retry_id.clone(),
@@ -126,7 +128,7 @@ impl Turn<'_> {
         });
         self.emit(EventKind::MessageEnd {
             message_id: shown.id().to_owned(),
-            message: completed.message().clone(),
+            message: completed.message().into(),
             finish,
             usage: *completed.usage(),
             failure: None,
@@ -136,10 +138,13 @@ impl Turn<'_> {
 
     /// Ends a message that failed for good, if the host has seen it begin.
     async fn close_failed(&mut self, shown: Shown, failure: &Failure) {
-        let Some(partial) = shown.partial() else { return };
-        let aborted = failure.code() == turnbuckle_errors::ErrorCode::TurnAborted;
-        let finish = if aborted { MessageFinish::Aborted } else { MessageFinish::Error };
-        let (message, usage) = partial;
+        let Some((message, usage)) = shown.part() else { return };
+        let finish = match failure.code() {
+            ErrorCode::TurnAborted => MessageFinish::Aborted,
+            // A filter that cut a stream is how the message ended, not an accident.
+            ErrorCode::ContentFiltered => MessageFinish::ContentFilter,
+            _ => MessageFinish::Error,
+        };
         let id = shown.into_id();
         self.account.last =
             Some(LastMessage { id: id.clone(), text: message.text.clone(), finish });

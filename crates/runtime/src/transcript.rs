@@ -1,5 +1,7 @@
 //! The durable history of a session, and the only way into it.
 
+use std::collections::HashSet;
+
 use turnbuckle_providers::{AssistantMessage, CompletedMessage, Message, ToolResult};
 
 /// The messages that the next request is made of.
@@ -30,9 +32,18 @@ impl Transcript {
         &self.messages
     }
 
+    /// The ids of all its tool calls.
+    pub(crate) fn call_ids(&self) -> HashSet<String> {
+        let results = self.messages.iter().filter_map(|message| match message {
+            Message::Tool(result) => Some(result.call_id.clone()),
+            _ => None,
+        });
+        results.collect()
+    }
+
     /// Adds what the user said.
     pub fn commit_user(&mut self, text: String) {
-        self.messages.push(Message::User(text));
+        self.messages.push(Message::User(text.into()));
     }
 
     /// Adds a complete message with the results of its calls, in call order.
@@ -92,6 +103,7 @@ mod tests {
                 call_id: (*id).into(),
                 name: "f".into(),
                 text: String::new(),
+                images: Vec::new(),
                 ok: true,
             })
             .collect()

@@ -16,7 +16,7 @@ pub use call::{Call, ToolOutcome};
 pub use error::ToolError;
 pub use guard::{Admission, Aftermath, Guard, MutationGuard};
 pub use output::{ToolOutput, Touched};
-pub use set::{PromptTools, ToolSet};
+pub use set::{Admitted, PromptTools, ToolSet};
 pub use tool::{Effect, Tool, ToolContext, ToolSpec};
 
 #[cfg(feature = "builtin")]

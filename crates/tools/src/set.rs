@@ -131,19 +131,37 @@ impl PromptTools {
     ///
     /// Cancel safety: dropping the future drops the tool's.
     pub async fn call(&self, call: &Call, context: &ToolContext) -> ToolOutcome {
-        let outcome = match self.admit(call, context).await {
-            Err(error) => ToolOutcome { result: Err(error), started: false },
-            Ok((tool, input)) => {
-                let run = AssertUnwindSafe(tool.run(input, context)).catch_unwind().await;
-                let panicked = |_| {
-                    Err(ToolError::new(
-                        ErrorCode::ToolFailed,
-                        format!("the tool `{}` broke down (a fault in it)", call.name),
-                    ))
-                };
-                ToolOutcome { result: run.unwrap_or_else(panicked), started: true }
-            }
+        match self.admit(call, context).await {
+            Ok(admitted) => self.run(call, admitted, context).await,
+            Err(outcome) => outcome,
+        }
+    }
+
+    /// Asks whether a call may run: the tool exists, its input is whole, the
+    /// guards and the permissions allow it. May wait for a person.
+    ///
+    /// # Errors
+    ///
+    /// The outcome of a call that may not run; the tool was not started.
+    pub async fn admit(&self, call: &Call, context: &ToolContext) -> Result<Admitted, ToolOutcome> {
+        self.check(call, context).await.map_err(|error| {
+            let outcome = ToolOutcome { result: Err(error), started: false };
+            self.observe(call, &outcome);
+            outcome
+        })
+    }
+
+    /// Runs a call that was admitted. A panic of the tool is a failed tool.
+    ///
+    /// Cancel safety: dropping the future drops the tool's.
+    pub async fn run(&self, call: &Call, admitted: Admitted, context: &ToolContext) -> ToolOutcome {
+        let Admitted { tool, input } = admitted;
+        let run = AssertUnwindSafe(tool.run(input, context)).catch_unwind().await;
+        let panicked = |_| {
+            let text = format!("the tool `{}` broke down (a fault in it)", call.name);
+            Err(ToolError::new(ErrorCode::ToolFailed, text))
         };
+        let outcome = ToolOutcome { result: run.unwrap_or_else(panicked), started: true };
         self.observe(call, &outcome);
         outcome
     }
@@ -154,11 +172,7 @@ impl PromptTools {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    async fn admit(
-        &self,
-        call: &Call,
-        context: &ToolContext,
-    ) -> Result<(&Arc<dyn Tool>, Value), ToolError> {
+    async fn check(&self, call: &Call, context: &ToolContext) -> Result<Admitted, ToolError> {
         let tool = self.set.tools.get(&call.name).ok_or_else(|| self.set.unknown(&call.name))?;
         let input = call.input.clone().ok_or_else(|| {
             let text =
@@ -172,7 +186,7 @@ impl PromptTools {
             Rule::Deny => return Err(denied("this session is read-only")),
             Rule::Ask => self.ask(call, tool, &input, effect, context).await?,
         }
-        Ok((tool, input))
+        Ok(Admitted { tool: Arc::clone(tool), input })
     }
 
     fn ask_guards(&self, call: &Call, effect: Effect) -> Result<(), ToolError> {
@@ -223,6 +237,18 @@ impl PromptTools {
                 ended.get_or_insert(failure);
             }
         }
+    }
+}
+
+/// A call that may run. Only [`PromptTools::admit`] makes one.
+pub struct Admitted {
+    tool: Arc<dyn Tool>,
+    input: Value,
+}
+
+impl fmt::Debug for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Admitted").field("tool", &self.tool.spec().name).finish_non_exhaustive()
     }
 }
 

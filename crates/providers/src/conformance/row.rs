@@ -13,6 +13,9 @@ pub struct Row {
     pub file: String,
     /// The dialect: `chat`, `responses`, `anthropic` or `gemini`.
     pub protocol: String,
+    /// Whose server sent it.
+    #[serde(default)]
+    pub provider: String,
     /// The status of the response.
     pub status: u16,
     /// Its headers.

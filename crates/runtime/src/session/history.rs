@@ -37,6 +37,7 @@ pub(crate) fn rebuild(records: &[Record]) -> Transcript {
                         call_id: call_id.clone(),
                         name: name.clone(),
                         text: text.clone(),
+                        images: Vec::new(),
                         ok: *ok,
                     };
                     open.results.push_back(result);
@@ -72,6 +73,7 @@ fn close(transcript: &mut Transcript, open: Option<Open>) {
                 call_id: call.id.clone(),
                 name: call.name.clone(),
                 text: text.into(),
+                images: Vec::new(),
                 ok: false,
             }
         }));

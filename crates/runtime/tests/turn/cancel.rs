@@ -122,10 +122,15 @@ async fn a_host_that_never_reads_cannot_hold_up_a_cancellation() {
     // One read lets the turn run ahead until its events find no more room.
     prompt.next().await.unwrap();
     cancel.cancel();
-    let mut last = None;
+    let mut events = Vec::new();
     while let Some(event) = prompt.next().await {
-        last = Some(event);
+        events.push(serde_json::to_value(&event).unwrap());
     }
-    assert_eq!(last.as_ref().map(kind), Some("agent_end"));
+    let last = events.last().unwrap();
+    assert_eq!((&last["type"], &last["outcome"]), (&"agent_end".into(), &"aborted".into()));
     assert_eq!(prompt.ended().map(|outcome| outcome.outcome), Some(Outcome::Aborted));
+    // The message ends with what was shown, whatever had been received.
+    let shown: String = events.iter().filter_map(|event| event["delta"].as_str()).collect();
+    let end = events.iter().find(|event| event["type"] == "message_end").unwrap();
+    assert_eq!(end["message"]["text"], shown);
 }

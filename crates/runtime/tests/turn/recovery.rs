@@ -26,6 +26,15 @@ fn waits(played: &Played) -> Vec<(String, u64)> {
         .collect()
 }
 
+/// Text and finish of the last message that ended.
+fn end_of(played: &Played) -> (String, MessageFinish) {
+    let end = played.events.iter().rev().find_map(|event| match &event.kind {
+        EventKind::MessageEnd { message, finish, .. } => Some((message.text.clone(), *finish)),
+        _ => None,
+    });
+    end.expect("a message has ended")
+}
+
 fn message_ids(events: &[Event]) -> std::collections::BTreeSet<String> {
     events
         .iter()
@@ -190,7 +199,9 @@ async fn silence_is_asked_again_once_with_a_nudge_that_is_never_stored() {
     let played = play([silent(), ScriptedAttempt::answer(["sorry"])]).await;
     let requests = played.provider.requests();
     assert_eq!(requests[0].messages.len(), 1);
-    assert!(matches!(&requests[1].messages[1], Message::User(nudge) if nudge.contains("empty")));
+    assert!(
+        matches!(&requests[1].messages[1], Message::User(nudge) if nudge.text.contains("empty"))
+    );
     assert_eq!(played.history.len(), 2);
     assert_eq!(waits(&played), [("silent".to_owned(), 0)]);
 
@@ -217,10 +228,14 @@ async fn a_filtered_answer_is_a_failure_and_not_kept() {
     let played =
         play([ScriptedAttempt::default().text("part").finish(FinishReason::ContentFilter)]).await;
     assert_eq!(
-        played.outcome.failure.map(|failure| failure.code()),
+        played.outcome.failure.as_ref().map(Failure::code),
         Some(ErrorCode::ContentFiltered)
     );
     assert_eq!(played.history.len(), 1);
+    // The message ends with what was shown, and as the provider said.
+    let (text, finish) = end_of(&played);
+    assert_eq!((text.as_str(), finish), ("part", MessageFinish::ContentFilter));
+    assert_eq!(played.outcome.text, "part");
 }
 
 #[tokio::test(start_paused = true)]
@@ -252,4 +267,12 @@ async fn the_summary_has_the_documented_shape() {
     let played =
         play([ScriptedAttempt::cut(["part"], cut()), ScriptedAttempt::answer(["whole"])]).await;
     insta::assert_json_snapshot!(played.outcome);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_message_ends_with_what_was_shown_of_it() {
+    let blank = || ScriptedAttempt::default().text(" \n").finish(FinishReason::Stop);
+    let played = play([blank(), blank()]).await;
+    let (text, finish) = end_of(&played);
+    assert_eq!((text.as_str(), finish), (" \n", MessageFinish::Error));
 }

@@ -226,4 +226,40 @@ async fn a_call_that_is_not_permitted_is_told_to_the_model() {
     assert!(calls.lock().unwrap().is_empty());
     assert!(results(&played)[0].2.contains("read-only"));
     assert!(played.events.iter().any(|event| kind(event) == "tool_execution_end"));
+    // It never began, and the journal does not say that it did.
+    assert!(!played.records.iter().any(|record| matches!(record, Record::ToolStart { .. })));
+}
+
+/// Notes when it was asked, and allows.
+struct Witness(Calls);
+
+#[async_trait]
+impl turnbuckle_tools::Approver for Witness {
+    async fn answer(
+        &self,
+        request: &turnbuckle_tools::ApprovalRequest,
+    ) -> turnbuckle_tools::Answer {
+        self.0.lock().unwrap().push(format!("asked {}", request.call_id));
+        turnbuckle_tools::Answer::Allow
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_begins_after_it_was_allowed_and_noted() {
+    let (set, calls) = tools();
+    let set = set.with_permissions(PermissionMode::Ask, Arc::new(Witness(Arc::clone(&calls))));
+    let batch = [("a", "Change", r#"{"what":"one"}"#), ("b", "Change", r#"{"what":"two"}"#)];
+    let script = [asks(&batch), ScriptedAttempt::answer(["done"])];
+    let played = play_with(script, |builder| builder.tools(set)).await;
+    assert_eq!(*calls.lock().unwrap(), ["asked a", "asked b", "Change one", "Change two"]);
+    let starts = played.records.iter().filter(|record| matches!(record, Record::ToolStart { .. }));
+    assert_eq!(starts.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_of_a_session_has_an_id_of_its_own() {
+    let look = || asks(&[("call_1", "Look", "{}")]);
+    let (played, _) = play([look(), look(), look(), ScriptedAttempt::answer(["done"])]).await;
+    let ids: Vec<_> = results(&played).into_iter().map(|(id, ..)| id).collect();
+    assert_eq!(ids, ["call_1", "call_1_2", "call_1_3"]);
 }

@@ -103,7 +103,7 @@ impl<'a> Wire<'a> {
 impl<'a> From<&'a Message> for Wire<'a> {
     fn from(message: &'a Message) -> Self {
         match message {
-            Message::User(text) => Self::plain("user", text),
+            Message::User(said) => Self::plain("user", &said.text),
             // Its reasoning stays here: this API has no field to take it back.
             Message::Assistant(said) => {
                 let mut wire = Self::plain("assistant", &said.text);
@@ -199,6 +199,7 @@ mod tests {
                 call_id: id.into(),
                 name: "Read".into(),
                 text: text.into(),
+                images: Vec::new(),
                 ok,
             })
         };
@@ -208,6 +209,7 @@ mod tests {
                 text: String::new(),
                 reasoning: "never sent back".into(),
                 tool_calls: vec![call("a", r#"{"path": "x"}"#), call("b", r#"{"pa"#)],
+                native: None,
             }))
             .with_message(result("a", "content", true))
             .with_message(result("b", "no such\nfile", false))

@@ -319,6 +319,7 @@ pub(super) struct Custom<'a> {
 pub(super) struct WireUsage {
     prompt_tokens: Count,
     completion_tokens: Count,
+    total_tokens: Count,
     prompt_tokens_details: Object<InputDetails>,
     completion_tokens_details: Object<OutputDetails>,
     /// Moonshot.
@@ -342,23 +343,34 @@ struct OutputDetails {
 }
 
 impl WireUsage {
+    /// The counts made disjoint.
     fn read(&self) -> Usage {
+        let cached = self.prompt_tokens_details.0.cached_tokens.0;
+        let cached = cached.or(self.cached_tokens.0).or(self.prompt_cache_hit_tokens.0);
+        let reasoning = self.completion_tokens_details.0.reasoning_tokens.0;
+        let reasoning = reasoning.or(self.reasoning_tokens.0);
+        let prompt = self.prompt_tokens.0;
         Usage {
-            input_tokens: self.prompt_tokens.0,
-            output_tokens: self.completion_tokens.0,
-            cached_tokens: self
-                .prompt_tokens_details
-                .0
-                .cached_tokens
-                .0
-                .or(self.cached_tokens.0)
-                .or(self.prompt_cache_hit_tokens.0),
-            reasoning_tokens: self
-                .completion_tokens_details
-                .0
-                .reasoning_tokens
-                .0
-                .or(self.reasoning_tokens.0),
+            input_tokens: prompt.map(|prompt| prompt.saturating_sub(cached.unwrap_or(0))),
+            output_tokens: self.visible_output(reasoning.unwrap_or(0)),
+            cached_tokens: cached,
+            reasoning_tokens: reasoning,
+            ..Usage::default()
         }
+    }
+
+    /// The answer without its reasoning. OpenAI counts reasoning into the answer;
+    /// xAI beside it, which its total shows.
+    fn visible_output(&self, reasoning: u64) -> Option<u64> {
+        let completion = self.completion_tokens.0?;
+        let beside =
+            self.prompt_tokens.0.zip(self.total_tokens.0).is_some_and(|(prompt, total)| {
+                total == prompt.saturating_add(completion).saturating_add(reasoning)
+            });
+        Some(if beside {
+            completion
+        } else {
+            completion.checked_sub(reasoning).unwrap_or(completion)
+        })
     }
 }

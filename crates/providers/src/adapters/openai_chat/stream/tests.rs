@@ -110,11 +110,11 @@ fn the_last_token_counts_win_and_an_empty_report_does_not() {
     for (json, input, cached) in [
         (
             r#"{"choices":[],"usage":{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":4}}}"#,
-            9,
+            5,
             Some(4),
         ),
-        (r#"{"choices":[],"usage":{"prompt_tokens":9,"prompt_cache_hit_tokens":4}}"#, 9, Some(4)),
-        (r#"{"choices":[{"delta":{},"usage":{"prompt_tokens":9,"cached_tokens":4}}]}"#, 9, Some(4)),
+        (r#"{"choices":[],"usage":{"prompt_tokens":9,"prompt_cache_hit_tokens":4}}"#, 5, Some(4)),
+        (r#"{"choices":[{"delta":{},"usage":{"prompt_tokens":9,"cached_tokens":4}}]}"#, 5, Some(4)),
         (r#"{"choices":[],"x_groq":{"usage":{"prompt_tokens":9}}}"#, 9, None),
     ] {
         let before = r#"{"choices":[],"usage":{"prompt_tokens":1}}"#;
@@ -122,6 +122,30 @@ fn the_last_token_counts_win_and_an_empty_report_does_not() {
         let message = whole(&[before, TEXT, FINISH, json, empty]);
         assert_eq!(message.usage().input_tokens, Some(input), "{json}");
         assert_eq!(message.usage().cached_tokens, cached, "{json}");
+    }
+}
+
+#[test]
+fn reasoning_is_taken_out_of_the_answer_unless_it_was_counted_beside() {
+    for (usage, output) in [
+        // OpenAI: reasoning is part of the answer.
+        (
+            r#"{"prompt_tokens":5,"completion_tokens":9,"total_tokens":14,"completion_tokens_details":{"reasoning_tokens":7}}"#,
+            2,
+        ),
+        // xAI: reasoning comes beside it.
+        (
+            r#"{"prompt_tokens":5,"completion_tokens":9,"total_tokens":21,"completion_tokens_details":{"reasoning_tokens":7}}"#,
+            9,
+        ),
+        // More reasoning than answer, as a Hugging Face router reports: beside it.
+        (
+            r#"{"prompt_tokens":5,"completion_tokens":9,"completion_tokens_details":{"reasoning_tokens":11}}"#,
+            9,
+        ),
+    ] {
+        let message = whole(&[TEXT, FINISH, &format!(r#"{{"choices":[],"usage":{usage}}}"#)]);
+        assert_eq!(message.usage().output_tokens, Some(output), "{usage}");
     }
 }
 
