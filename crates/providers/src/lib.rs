@@ -39,10 +39,10 @@ pub use assemble::{Assembler, MAX_ANSWER_BYTES, TooLarge, WireCall};
 #[cfg(feature = "http")]
 pub use clocks::Clocks;
 pub use conversation::{
-    Arguments, AssistantMessage, CompletedMessage, FinishReason, Message, PartialMessage, ToolCall,
-    ToolResult,
+    Arguments, AssistantMessage, CompletedMessage, FinishReason, Image, Message, Native,
+    PartialMessage, ToolCall, ToolResult, UserMessage,
 };
 pub use event::{StreamEvent, ToolCallDelta};
 pub use provider::{AttemptContext, EventStream, PollEvents, Provider};
-pub use request::{ChatRequest, ToolDefinition};
+pub use request::{ChatRequest, ResponseFormat, ToolChoice, ToolDefinition};
 pub use turnbuckle_errors::Usage;
