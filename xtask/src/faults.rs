@@ -83,13 +83,13 @@ struct Row {
 }
 
 impl Row {
-    const HEAD: &str = "fault                 when        phase    attempts  outcome    code                        verdict";
+    const HEAD: &str = "fault                      when        phase    attempts  outcome    code                        verdict";
 
     fn line(&self) -> String {
         let Self { fault, variant, phase, attempts, outcome, code, complaints } = self;
         let verdict = if complaints.is_empty() { "holds" } else { "BROKEN" };
         format!(
-            "{fault:<21} {variant:<11} {phase:<8} {attempts:>8}  {outcome:<10} {code:<27} {verdict}"
+            "{fault:<26} {variant:<11} {phase:<8} {attempts:>8}  {outcome:<10} {code:<27} {verdict}"
         )
     }
 

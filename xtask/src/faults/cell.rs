@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use fastrand::Rng;
 use serde_json::json;
 use turnbuckle_faults::{
-    Script, Step,
+    Needs, Script, Step,
     catalogue::{self, Entry, Recovery},
 };
 
@@ -84,6 +84,24 @@ impl Cell {
             Variant::AfterTool => 1 + expected.attempts_if_once,
         };
         attempts as usize
+    }
+
+    /// Requests of the prompt: an attempt whose TLS handshake fails makes none.
+    pub(crate) fn requests(&self) -> usize {
+        match (self.strikes_in_handshake(), self.variant) {
+            (false, _) => self.attempts(),
+            (true, Variant::Always) => 0,
+            (true, Variant::Once | Variant::AfterTool) => self.attempts() - 1,
+        }
+    }
+
+    pub(crate) fn strikes_in_handshake(&self) -> bool {
+        self.entry.needs() == Needs::Tls && !self.entry.behaviour().carries_content()
+    }
+
+    /// Whether its whole answers leave connections behind that are of no use.
+    pub(crate) fn gives_up_connections(&self) -> bool {
+        self.entry.expected.recovery == Recovery::None && self.entry.needs() == Needs::Http1
     }
 
     /// Attempts before the step in which the fault strikes.

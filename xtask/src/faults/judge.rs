@@ -68,6 +68,8 @@ fn frame(_: &Cell, seen: &Seen) -> Vec<String> {
 fn attempts(cell: &Cell, seen: &Seen) -> Vec<String> {
     let documented = cell.attempts();
     let client = number(&seen.outcome, "/attempts");
+    let next = seen.follow_up.as_ref().and_then(|next| number(next, "/attempts")).unwrap_or(0);
+    let due = cell.requests() + usize::try_from(next).unwrap_or(usize::MAX);
     [
         unless(seen.attempts == documented, || {
             format!("the server saw {} attempts, documented are {documented}", seen.attempts)
@@ -75,8 +77,8 @@ fn attempts(cell: &Cell, seen: &Seen) -> Vec<String> {
         unless(client == u64::try_from(documented).ok(), || {
             format!("the client tells {client:?} attempts, documented are {documented}")
         }),
-        unless(seen.requests.len() == documented + usize::from(seen.followed_up), || {
-            format!("{} requests in all, the last one after the end", seen.requests.len())
+        unless(seen.requests.len() == due, || {
+            format!("{} requests in all, due are {due}", seen.requests.len())
         }),
     ]
     .into_iter()
@@ -235,7 +237,7 @@ fn ending(cell: &Cell, seen: &Seen) -> Vec<String> {
 /// Every attempt of a step asks the same, so a failed one leaves nothing in the
 /// next; and the server knows how each exchange ended.
 fn requests(cell: &Cell, seen: &Seen) -> Vec<String> {
-    let step = seen.requests.get(cell.earlier()..cell.attempts()).unwrap_or(&seen.requests);
+    let step = seen.requests.get(cell.earlier()..cell.requests()).unwrap_or(&seen.requests);
     let mut complaints = Vec::new();
     for (before, after) in step.iter().zip(step.iter().skip(1)) {
         complaints.extend(unless(before.body == after.body, || {
@@ -272,11 +274,11 @@ fn tools(cell: &Cell, seen: &Seen) -> Vec<String> {
     complaints
 }
 
-/// The next prompt remembers the whole answer, once, as the last thing said
-/// before it.
+/// The next prompt ends well too, and remembers the whole answer, once, as the
+/// last thing said before it.
 fn memory(cell: &Cell, seen: &Seen) -> Vec<String> {
-    let Some(last) = seen.requests.last().filter(|_| seen.followed_up) else { return Vec::new() };
-    let history = last.body.get("messages").and_then(Value::as_array);
+    let Some(outcome) = &seen.follow_up else { return Vec::new() };
+    let history = seen.requests.last().and_then(|last| last.body.get("messages")?.as_array());
     let said: Vec<&str> = history
         .into_iter()
         .flatten()
@@ -284,13 +286,30 @@ fn memory(cell: &Cell, seen: &Seen) -> Vec<String> {
         .map(|message| word(message, "/content"))
         .filter(|content| !content.is_empty() && *content != "nothing")
         .collect();
-    unless(said == [cell.kept.as_str()], || format!("the next prompt remembers {said:?}"))
-        .into_iter()
-        .collect()
+    let ended = (word(outcome, "/outcome"), word(outcome, "/text"));
+    let attempts = number(outcome, "/attempts");
+    // It may meet a connection that the server gave up meanwhile.
+    let most = if cell.gives_up_connections() { 2 } else { 1 };
+    [
+        unless(said == [cell.kept.as_str()], || format!("the next prompt remembers {said:?}")),
+        unless(ended == ("completed", cell.kept.as_str()), || {
+            format!("the next prompt ended {ended:?}")
+        }),
+        unless(attempts.is_some_and(|attempts| (1..=most).contains(&attempts)), || {
+            format!("the next prompt took {attempts:?} attempts, at most {most} are due")
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// After a broken connection or an expired clock, a connection of its own.
 fn connections(cell: &Cell, seen: &Seen) -> Vec<String> {
+    if cell.strikes_in_handshake() {
+        // No request tells of the connection that failed; each handshake is one.
+        return Vec::new();
+    }
     let mut complaints = Vec::new();
     let attempts = seen.requests.get(cell.earlier()..).unwrap_or_default();
     let pairs = attempts.iter().zip(attempts.iter().skip(1));

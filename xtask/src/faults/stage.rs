@@ -8,14 +8,14 @@ use secrecy::SecretString;
 use serde_json::Value;
 use turnbuckle_diagnostics::Redactor;
 use turnbuckle_faults::{Ended, FaultServer, RecordedRequest};
-use turnbuckle_providers::{Clocks, openai_chat::OpenAiChat};
+use turnbuckle_providers::{Clocks, openai_chat::OpenAiChat, transport::ReqwestTransport};
 use turnbuckle_runtime::{MemoryStore, PromptOutcome, Runtime, Session};
 use turnbuckle_tools::{
     ToolSet,
     builtin::{self, Workspace},
 };
 
-use super::cell::{Cell, NOTES, Variant};
+use super::cell::{Cell, NOTES};
 
 /// Waits between attempts are this much shorter than the policy says; what the
 /// events say is not.
@@ -38,8 +38,8 @@ pub(crate) struct Seen {
     pub(crate) attempts: usize,
     /// Every request, that of the follow-up prompt included.
     pub(crate) requests: Vec<RecordedRequest>,
-    /// Whether a second prompt followed, whose request is then the last.
-    pub(crate) followed_up: bool,
+    /// The outcome of a second prompt, if one followed; its request is the last.
+    pub(crate) follow_up: Option<Value>,
     /// Everything that a host, a log or a person can get to see.
     pub(crate) told: String,
 }
@@ -56,8 +56,8 @@ impl Seen {
     }
 }
 
-/// Plays the cell's prompt, and a second one after a recovery, to see what is
-/// remembered of the first.
+/// Plays the cell's prompt, and a second one if that is to end well, to see what
+/// is remembered of the first.
 pub(crate) async fn play(cell: &Cell) -> Result<Seen> {
     let server = FaultServer::start_anywhere(cell.script.clone()).await?;
     let folder = tempfile::tempdir().context("cannot make a workspace")?;
@@ -74,22 +74,30 @@ pub(crate) async fn play(cell: &Cell) -> Result<Seen> {
     let outcome = serde_json::to_value(outcome)?;
     told.push_str(&outcome.to_string());
 
-    let followed_up = cell.completes() && cell.variant != Variant::Always;
-    if followed_up {
-        prompt(&mut session, "And then?").await?;
-    }
+    let follow_up = match cell.completes() {
+        true => Some(serde_json::to_value(prompt(&mut session, "And then?").await?.1)?),
+        false => None,
+    };
     told.push_str(&format!("{runtime:?} {session:?}"));
     drop(session);
     settle(&server).await;
     let requests = server.stop().await;
-    Ok(Seen { events, outcome, attempts, requests, followed_up, told })
+    Ok(Seen { events, outcome, attempts, requests, follow_up, told })
 }
 
 fn runtime(cell: &Cell, server: &FaultServer, folder: &std::path::Path) -> Result<Runtime> {
     let redactor = Arc::new(Redactor::new([SecretString::from(cell.key.clone())]));
+    let clocks = clocks(cell);
+    // On this machine, whatever proxy the environment names.
+    let mut transport = ReqwestTransport::builder(&clocks).direct();
+    if let Some(authority) = server.ca_pem() {
+        transport = transport.root_certificates_pem(authority);
+    }
+    let transport = transport.build().context("cannot set up the transport")?;
     let provider = OpenAiChat::builder(server.base_url())
         .api_key(cell.key.clone())
-        .clocks(clocks(cell))
+        .clocks(clocks)
+        .transport(Arc::new(transport))
         .redactor(redactor.clone())
         .build()
         .context("cannot make the client")?;

@@ -109,6 +109,14 @@ async fn a_broken_promise_of_a_recovered_answer_is_missed() {
             },
             "the next prompt remembers [\"x\"]",
         ),
+        (
+            |seen| seen.follow_up.as_mut().unwrap()["attempts"] = json!(2),
+            "the next prompt took Some(2) attempts, at most 1 are due",
+        ),
+        (
+            |seen| seen.follow_up.as_mut().unwrap()["outcome"] = json!("failed"),
+            "the next prompt ended (\"failed\"",
+        ),
         (|seen| seen.requests[1].ended = Ended::Stopped, "request 2 is left Stopped"),
         (
             |seen| seen.requests[2].connection = seen.requests[1].connection,
