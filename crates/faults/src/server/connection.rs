@@ -17,7 +17,7 @@ pub(super) async fn serve(mut wire: Wire, shared: &Shared, connection: usize) {
             Ok(None) | Err(NoRequest::Gone) => return,
             Err(NoRequest::Bad { status, message }) => {
                 let answer = routes::error(status, "invalid_request_error", message);
-                if wire.send(&bytes(&answer, false)).await.is_ok() {
+                if wire.send(&write_plain(&answer, false)).await.is_ok() {
                     wire.fin().await;
                 }
                 return;
@@ -67,7 +67,7 @@ async fn answer(wire: Wire, shared: &Shared, connection: usize, request: &Reques
 }
 
 async fn say(mut wire: Wire, plain: &Plain, keep_alive: bool) -> Result<Option<Wire>, Gone> {
-    wire.send(&bytes(plain, keep_alive)).await?;
+    wire.send(&write_plain(plain, keep_alive)).await?;
     if keep_alive {
         return Ok(Some(wire));
     }
@@ -75,7 +75,8 @@ async fn say(mut wire: Wire, plain: &Plain, keep_alive: bool) -> Result<Option<W
     Ok(None)
 }
 
-fn bytes(plain: &Plain, keep_alive: bool) -> Vec<u8> {
+/// An answer of the server itself as HTTP/1.1.
+pub(super) fn write_plain(plain: &Plain, keep_alive: bool) -> Vec<u8> {
     let mut bytes = write_head(&plain.head, keep_alive);
     bytes.extend_from_slice(&plain.body);
     bytes

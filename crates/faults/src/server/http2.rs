@@ -18,8 +18,9 @@ use tokio::{select, sync::watch, time};
 
 use self::{lent::Lent, response::Response};
 use super::{
+    connection::write_plain,
     reply::{Reply, Sink},
-    request::{MAX_BODY, Request},
+    request::{MAX_BODY, NoRequest, Request, too_long},
     routes::{self, Plain, Route},
     shared::{Shared, Ticket},
     socket::Socket,
@@ -48,6 +49,7 @@ pub(super) async fn serve(
     shared: &Shared,
     connection: usize,
 ) {
+    let Some(socket) = turn_away(socket, &stop).await else { return };
     let lent = Lent::new(socket);
     let mut builder = Builder::new();
     builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW);
@@ -85,6 +87,30 @@ pub(super) async fn serve(
     while exchanges.next().await.is_some() {}
 }
 
+/// Tells a client that speaks something else what is spoken here. Over TLS, ALPN
+/// has told it already.
+async fn turn_away(socket: Socket, stop: &watch::Receiver<bool>) -> Option<Socket> {
+    let Socket::Plain(tcp) = &socket else { return Some(socket) };
+    let mut first = [0; 3];
+    let mut stopped = stop.clone();
+    let seen = select! {
+        seen = tcp.peek(&mut first) => seen.unwrap_or_default(),
+        _ = stopped.wait_for(|stop| *stop) => return None,
+    };
+    let said = first.get(..seen).unwrap_or_default();
+    if b"PRI".starts_with(said) {
+        return Some(socket);
+    }
+    let message = "this server speaks HTTP/2: use a client that knows so beforehand (curl \
+                   --http2-prior-knowledge), or add `tls = \"good\"` to [server]";
+    let plain = routes::error(505, "invalid_request_error", message.to_owned());
+    let mut wire = Wire::new(socket, stop.clone());
+    if wire.send(&write_plain(&plain, false)).await.is_ok() {
+        wire.fin().await;
+    }
+    None
+}
+
 /// Answers one request; `Some` when that breaks the connection. The response
 /// comes back then, because a dropped one resets its stream.
 async fn exchange(
@@ -93,8 +119,16 @@ async fn exchange(
     shared: &Shared,
     connection: usize,
 ) -> Option<(Broken, Response)> {
-    let request = read(request).await?;
-    let broken = answer(&request, &mut response, shared, connection).await?;
+    let broken = match read(request).await {
+        Ok(request) => answer(&request, &mut response, shared, connection).await?,
+        Err(NoRequest::Gone) => return None,
+        Err(NoRequest::Bad { status, message }) => {
+            let plain = routes::error(status, "invalid_request_error", message);
+            // Whether the client waits for it is its own affair.
+            let _ = say(&mut response, plain).await;
+            return None;
+        }
+    };
     Some((broken, response))
 }
 
@@ -217,15 +251,16 @@ fn goaway(last: u32, code: Http2Code) -> Vec<u8> {
     frame
 }
 
-/// Reads a request whole; `None` when the client gave it up.
-async fn read(request: http::Request<RecvStream>) -> Option<Request> {
+/// Reads a request whole.
+async fn read(request: http::Request<RecvStream>) -> Result<Request, NoRequest> {
     let (head, mut incoming) = request.into_parts();
     let mut body = Vec::new();
     while let Some(piece) = incoming.data().await {
-        let piece = piece.ok()?;
-        incoming.flow_control().release_capacity(piece.len()).ok()?;
+        let piece = piece.map_err(|_| NoRequest::Gone)?;
+        let released = incoming.flow_control().release_capacity(piece.len());
+        released.map_err(|_| NoRequest::Gone)?;
         if body.len() + piece.len() > MAX_BODY {
-            return None;
+            return Err(too_long());
         }
         body.extend_from_slice(&piece);
     }
@@ -237,7 +272,7 @@ async fn read(request: http::Request<RecvStream>) -> Option<Request> {
         headers.push(name.as_str(), value.as_bytes());
     }
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
-    Some(Request {
+    Ok(Request {
         method: head.method.as_str().to_owned(),
         path: Path(path.to_owned()),
         headers,

@@ -142,7 +142,7 @@ fn framing(headers: &Headers) -> Result<Framing, NoRequest> {
     }
 }
 
-fn too_long() -> NoRequest {
+pub(super) fn too_long() -> NoRequest {
     bad(413, "the request body is longer than 64 MiB")
 }
 

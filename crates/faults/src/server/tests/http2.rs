@@ -64,6 +64,16 @@ impl Client {
         stream
     }
 
+    /// Asks for a path on a new stream.
+    async fn get(&mut self, path: &str) -> u32 {
+        let stream = self.next;
+        self.next += 2;
+        let mut block = vec![0x82, 0x86, 4, u8::try_from(path.len()).unwrap()];
+        block.extend_from_slice(path.as_bytes());
+        self.write(HEADERS, 0x5, stream, &block).await;
+        stream
+    }
+
     /// The next frame; `None` at the end of file.
     async fn frame(&mut self) -> Option<Frame> {
         let mut header = [0; 9];
@@ -244,4 +254,27 @@ async fn a_line_longer_than_a_frame_is_cut_into_several() {
     let stream = client.chat().await;
     let text = data(&client.frames_of(stream).await);
     assert!(text.contains(&"a".repeat(40_000)));
+}
+
+#[tokio::test]
+async fn a_client_of_http1_is_told_what_is_spoken_here() {
+    let server = serve(vec![step("whole")]).await;
+    let mut tcp = TcpStream::connect(server.addr()).await.unwrap();
+    tcp.write_all(b"GET /v1/models HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
+    let mut said = String::new();
+    timeout(HANG, tcp.read_to_string(&mut said)).await.unwrap().unwrap();
+    assert!(said.starts_with("HTTP/1.1 505 "), "{said}");
+    assert!(said.contains("--http2-prior-knowledge"), "{said}");
+}
+
+#[tokio::test]
+async fn the_record_and_the_models_are_served_over_http2_too() {
+    let server = serve(vec![step("whole")]).await;
+    let mut client = Client::to(&server).await;
+    let stream = client.chat().await;
+    client.frames_of(stream).await;
+    let record = client.get("/_faults/requests").await;
+    assert!(data(&client.frames_of(record).await).contains("\"behaviour\":\"whole\""));
+    let models = client.get("/v1/models").await;
+    assert!(data(&client.frames_of(models).await).contains("\"faults\""));
 }
