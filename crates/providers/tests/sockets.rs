@@ -109,6 +109,8 @@ async fn a_connection_that_does_not_come_about_expires_the_connect_clock() {
     let failure = attempt(&provider, false).await.unwrap_err();
     assert_failure(&failure, ErrorCode::Timeout, "clock.connect", Phase::Request);
     assert_eq!(failure.details().delivered, Some(Delivered::No));
+    let causes = format!("{:?}", failure.details().causes);
+    assert!(causes.contains("deadline has elapsed"), "{causes}");
 }
 
 #[tokio::test]
