@@ -3,6 +3,8 @@
 mod redact;
 mod timing;
 
+#[cfg(feature = "measure")]
+pub use redact::PlainPass;
 pub use redact::{MASK, Redactor, SafeUrl, Secret, StreamRedactor};
 pub use secrecy::{ExposeSecret, SecretString};
 pub use timing::AttemptTiming;

@@ -41,7 +41,7 @@ pub(super) struct Engine {
 impl Engine {
     pub(super) fn new<'s>(secrets: impl IntoIterator<Item = &'s str>) -> Self {
         let known = exact::needles(secrets);
-        let automaton = build(&known, true).or_else(|| build(&[], true));
+        let automaton = build(&known, true);
         let mut sorted: Vec<Vec<u8>> =
             known.iter().map(|needle| needle.text.to_ascii_lowercase().into_bytes()).collect();
         sorted.sort_unstable();
@@ -61,6 +61,11 @@ impl Engine {
     /// How many spellings of known secrets it looks for.
     pub(super) fn known(&self) -> usize {
         self.known.len()
+    }
+
+    #[cfg(feature = "measure")]
+    pub(super) fn known_needles(&self) -> &[Needle] {
+        &self.known
     }
 
     /// The places of all secrets in `text`, in order and apart.
@@ -121,15 +126,16 @@ impl fmt::Debug for Engine {
     }
 }
 
-/// Every needle: first the known ones, then those of [`TRIGGERS`].
-pub(super) fn build(known: &[Needle], overlapping: bool) -> Option<AhoCorasick> {
+/// Every needle: first the known ones, then those of [`TRIGGERS`]. As a `table`
+/// it is faster, if it does not get too large.
+pub(super) fn build(known: &[Needle], table: bool) -> Option<AhoCorasick> {
     let needles: Vec<&str> = known
         .iter()
         .map(|needle| needle.text.as_str())
         .chain(TRIGGERS.iter().map(|(literal, _)| *literal))
         .collect();
     let bytes: usize = needles.iter().map(|needle| needle.len()).sum();
-    let kind = (overlapping && bytes <= MOST_FOR_TABLE).then_some(AhoCorasickKind::DFA);
+    let kind = (table && bytes <= MOST_FOR_TABLE).then_some(AhoCorasickKind::DFA);
     AhoCorasick::builder().ascii_case_insensitive(true).kind(kind).build(needles).ok()
 }
 

@@ -14,6 +14,8 @@ mod fields;
 mod headers;
 mod json;
 mod names;
+#[cfg(feature = "measure")]
+mod plain;
 mod run;
 mod secret;
 mod shapes;
@@ -32,6 +34,8 @@ use secrecy::{ExposeSecret, SecretString};
 use turnbuckle_errors::Redact;
 
 use self::engine::{Engine, Place};
+#[cfg(feature = "measure")]
+pub use self::plain::PlainPass;
 pub use self::{secret::Secret, stream::StreamRedactor, url::SafeUrl};
 
 /// What stands in a secret's place.

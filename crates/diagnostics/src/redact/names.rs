@@ -24,14 +24,22 @@ pub(super) const WORDS: &[&str] = &[
     "passwd",
     "passphrase",
     "pwd",
+    "dbpass",
+    "db_pass",
     "credential",
     "credentials",
-    "signature",
-    "sig",
-    "auth",
-    "pass",
-    "code",
-    "session",
+    "sharedaccesssignature",
+];
+
+/// Words that say something in the query of a URL only, each with the `=` after
+/// it: they are frequent in prose and code.
+pub(super) const QUERY_WORDS: &[&[&str]] = &[
+    &["signature=", "signature%3d", "signature\\u003d"],
+    &["sig=", "sig%3d", "sig\\u003d"],
+    &["auth=", "auth%3d", "auth\\u003d"],
+    &["pass=", "pass%3d", "pass\\u003d"],
+    &["code=", "code%3d", "code\\u003d"],
+    &["session=", "session%3d", "session\\u003d"],
 ];
 
 /// Names of two and more words, without `-` and `_`, that end strong names.
@@ -201,6 +209,8 @@ pub(super) fn is_placeholder(value: &[u8]) -> bool {
         value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word.as_bytes()))
     };
     matches!(first, b'$' | b'{' | b'<')
+        || value.starts_with("…".as_bytes())
+        || value.starts_with(b"...")
         || (value.len() >= 3
             && value.iter().all(|byte| matches!(byte, b'*' | b'.' | b'x' | b'X' | b'-')))
         || (value.contains(&b'_')

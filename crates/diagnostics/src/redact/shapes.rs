@@ -5,21 +5,23 @@ use std::{cell::OnceCell, sync::LazyLock};
 
 use super::{
     fields,
-    names::WORDS,
+    names::{QUERY_WORDS, WORDS},
     run::{Mix, Run, Text, ends_url},
     span::Span,
-    tokens::{self, TOKENS, Token},
+    tokens::{self, TOKENS, TWILIO, TWILIO_KEY, Token},
 };
 
 /// What was seen, and so what to judge it by.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Trigger {
     Token(&'static Token),
-    Name,
+    /// A name, of so many bytes.
+    Name(usize),
     Bearer,
     Basic,
     Jwt,
     Pem,
+    Twilio,
     Telegram,
     Address,
 }
@@ -27,7 +29,12 @@ pub(super) enum Trigger {
 /// Every literal that the search stops at.
 pub(super) static TRIGGERS: LazyLock<Vec<(&'static str, Trigger)>> = LazyLock::new(|| {
     let tokens = TOKENS.iter().map(|token| (token.prefix, Trigger::Token(token)));
-    let names = WORDS.iter().map(|word| (*word, Trigger::Name));
+    let twilio = TWILIO.iter().map(|prefix| (*prefix, Trigger::Twilio));
+    let names = WORDS.iter().map(|word| (*word, Trigger::Name(word.len())));
+    let queries = QUERY_WORDS.iter().flat_map(|spellings| {
+        let name = spellings.first().map_or(0, |plain| plain.len() - 1);
+        spellings.iter().map(move |spelling| (*spelling, Trigger::Name(name)))
+    });
     let others = [
         ("bearer", Trigger::Bearer),
         ("basic", Trigger::Basic),
@@ -37,7 +44,7 @@ pub(super) static TRIGGERS: LazyLock<Vec<(&'static str, Trigger)>> = LazyLock::n
         (":AA", Trigger::Telegram),
         ("://", Trigger::Address),
     ];
-    tokens.chain(names).chain(others).collect()
+    tokens.chain(twilio).chain(names).chain(queries).chain(others).collect()
 });
 
 /// A text with what was found out about it on the way.
@@ -61,11 +68,12 @@ impl<'t> Judge<'t> {
     pub(super) fn judge(&self, trigger: Trigger, start: usize, end: usize) -> Option<Span> {
         match trigger {
             Trigger::Token(token) => tokens::judge(self.text, token, start, end),
-            Trigger::Name => fields::judge(self.text, start, end),
+            Trigger::Name(length) => fields::judge(self.text, start, start + length),
             Trigger::Bearer => self.bearer(start, end),
             Trigger::Basic => self.basic(start, end),
             Trigger::Jwt => self.jwt(start),
             Trigger::Pem => self.pem(start, end),
+            Trigger::Twilio => tokens::judge(self.text, &TWILIO_KEY, start, start + 2),
             Trigger::Telegram => self.telegram(start),
             Trigger::Address => self.address(start, end),
         }

@@ -82,7 +82,7 @@ pub(super) const TOKENS: &[Token] = &[
     token("discord.com/api/webhooks/", Path, 20, Anywhere),
     token("discordapp.com/api/webhooks/", Path, 20, Anywhere),
     token("webhook.office.com/webhookb2/", Path, 20, Anywhere),
-    token("SG.", Dash, 16, TwoParts), token("key-", Hex, 32, Exact), token("SK", Hex, 32, Exact),
+    token("SG.", Dash, 16, TwoParts), token("key-", Hex, 32, Exact),
     // Money: Stripe, Square, Shopify.
     token("sk_live_", Alnum, 10, Nothing), token("rk_live_", Alnum, 10, Nothing),
     token("sk_test_", Alnum, 10, Digit), token("rk_test_", Alnum, 10, Digit),
@@ -114,6 +114,15 @@ pub(super) const TOKENS: &[Token] = &[
     token("NRAK-", Upper, 20, Nothing), token("ops_eyJ", Base64, 100, Nothing),
     // Keys to files: age.
     token("AGE-SECRET-KEY-1", Upper, 40, Nothing),
+];
+
+/// Twilio keys begin with letters that stand in many words, so the search stops
+/// only where a hexadecimal digit follows.
+pub(super) const TWILIO_KEY: Token = token("SK", Hex, 32, Exact);
+/// The places where it stops.
+pub(super) const TWILIO: &[&str] = &[
+    "SK0", "SK1", "SK2", "SK3", "SK4", "SK5", "SK6", "SK7", "SK8", "SK9", "SKa", "SKb", "SKc",
+    "SKd", "SKe", "SKf",
 ];
 
 /// Judges the place `start..end`, where the prefix of `token` was seen in any case.
