@@ -1,6 +1,11 @@
 //! `turnbuckle run`: one prompt, from settings to exit code.
 
-use std::{path::PathBuf, process::ExitCode, sync::Arc};
+use std::{
+    io::{self, IsTerminal as _},
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+};
 
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
@@ -9,14 +14,14 @@ use turnbuckle_errors::{ErrorCode, Failure, Redact};
 use turnbuckle_providers::{Provider, openai_chat::OpenAiChat};
 use turnbuckle_runtime::{Outcome, PromptOutcome, Runtime, Session};
 use turnbuckle_tools::{
-    Approver, DenyAll, PermissionMode, ToolSet,
+    Approver, DenyAll, ToolSet,
     builtin::{self, Workspace},
 };
 
 use crate::{
     approval::AskOnTerminal,
     args::RunArgs,
-    output::{Output, output},
+    output::{Output, Writer, output},
     refusal::{invalid, tell},
     settings::Settings,
     signals::{ABORTED, cancel_on_signal},
@@ -43,7 +48,7 @@ pub(crate) async fn run(args: RunArgs) -> ExitCode {
     };
     let cancel = CancellationToken::new();
     cancel_on_signal(cancel.clone());
-    let outcome = show(&mut session, prompt, cancel, &mut *output(format)).await;
+    let (outcome, written) = show(&mut session, prompt, cancel, output(format)).await;
     let refused =
         outcome.failure.as_ref().map(Failure::code) == Some(ErrorCode::ProviderUnauthorized);
     if refused && keyless {
@@ -51,30 +56,34 @@ pub(crate) async fn run(args: RunArgs) -> ExitCode {
             "  no key was sent: with --base-url, name its variable with --api-key-env VARIABLE"
         );
     }
-    exit_code(&outcome)
+    exit_code(&outcome, written.err().as_ref())
 }
 
-/// Runs the prompt and shows it. When nobody reads the output any more, the
-/// prompt is cancelled.
-pub(crate) async fn show(
+/// Runs the prompt and shows it; gives back the output, or why it could not be
+/// written. When it cannot, the prompt is cancelled.
+pub(crate) async fn show<O: Output + 'static>(
     session: &mut Session,
     prompt: String,
     cancel: CancellationToken,
-    output: &mut dyn Output,
-) -> PromptOutcome {
-    let mut prompt = session.prompt_until(prompt, cancel.clone());
+    output: O,
+) -> (PromptOutcome, io::Result<O>) {
+    let mut writer = Writer::new(output, cancel.clone());
+    let mut prompt = session.prompt_until(prompt, cancel);
     while let Some(event) = prompt.next().await {
-        if output.event(&event).is_err() {
-            cancel.cancel();
-        }
+        writer.event(event).await;
     }
     let outcome = prompt.outcome().await;
-    let _ = output.end(&outcome);
-    outcome
+    let written = writer.end(&outcome).await;
+    (outcome, written)
 }
 
-pub(crate) fn exit_code(outcome: &PromptOutcome) -> ExitCode {
+/// Output that did not arrive is no success, whatever the prompt came to.
+pub(crate) fn exit_code(outcome: &PromptOutcome, lost: Option<&io::Error>) -> ExitCode {
+    if let Some(error) = lost.filter(|error| error.kind() != io::ErrorKind::BrokenPipe) {
+        anstream::eprintln!("error: the output could not be written: {error}");
+    }
     match outcome.outcome {
+        Outcome::Completed if lost.is_some() => ExitCode::FAILURE,
         Outcome::Completed => ExitCode::SUCCESS,
         Outcome::Failed => ExitCode::FAILURE,
         Outcome::Aborted => ExitCode::from(ABORTED),
@@ -108,19 +117,42 @@ fn prepare(settings: Settings) -> Result<(Session, String), Failure> {
         None => runtime.session_in(&folder),
     };
     let session = session.map_err(|error| match error {
-        turnbuckle_runtime::StoreError::Io { .. } => invalid(&format!(
-            "the session folder cannot be used: {error}; set TURNBUCKLE_STATE_DIR to a folder that can be written"
+        turnbuckle_runtime::StoreError::Io { ref source, .. } => invalid(&format!(
+            "the session folder cannot be used: {error}: {source}; set TURNBUCKLE_STATE_DIR to a folder that can be written"
         )),
         error => error.failure(),
     })?;
     Ok((session, settings.prompt))
 }
 
+/// Knows the key, what headers carry, what the address carries, and the keys of
+/// other providers, which a tool may print.
 fn redactor(settings: &Settings) -> Arc<dyn Redact> {
     let environment = KEY_VARIABLES.iter().filter_map(|name| std::env::var(name).ok());
-    let headers = settings.headers.iter().map(|(_, value)| value.expose_secret().to_owned());
+    let headers = settings.headers.iter().flat_map(|(_, value)| spellings(value.expose_secret()));
     let key = settings.key.iter().map(|key| key.expose_secret().to_owned());
-    Arc::new(Redactor::new(key.chain(headers).chain(environment).map(SecretString::from)))
+    let query = settings.base_url.split_once('?').map_or("", |(_, query)| query);
+    let query =
+        query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value.to_owned());
+    let known = key.chain(headers).chain(query).chain(environment);
+    Arc::new(Redactor::new(known.map(SecretString::from)))
+}
+
+/// A header's value as a server may echo it: whole, what follows the scheme, and
+/// the password of a Basic pair.
+fn spellings(value: &str) -> Vec<String> {
+    use base64::Engine as _;
+    let mut all = vec![value.to_owned()];
+    if let Some((scheme, rest)) = value.split_once(' ') {
+        all.push(rest.to_owned());
+        let pair = base64::engine::general_purpose::STANDARD.decode(rest.trim()).ok();
+        let pair = pair.and_then(|bytes| String::from_utf8(bytes).ok());
+        if let Some(pair) = pair.filter(|_| scheme.eq_ignore_ascii_case("basic")) {
+            all.extend(pair.split_once(':').map(|(_, password)| password.to_owned()));
+            all.push(pair);
+        }
+    }
+    all
 }
 
 fn provider(settings: &Settings, redact: Arc<dyn Redact>) -> Result<Arc<dyn Provider>, Failure> {
@@ -141,9 +173,11 @@ fn tools(settings: &Settings, redact: Arc<dyn Redact>) -> Result<ToolSet, Failur
     let chosen = builtin::tools(&workspace)
         .into_iter()
         .filter(|tool| settings.tools.contains(&tool.spec().name.as_str()));
-    let approver: Arc<dyn Approver> = match settings.permission {
-        PermissionMode::Ask | PermissionMode::AcceptEdits => Arc::new(AskOnTerminal::default()),
-        _ => Arc::new(DenyAll),
+    // Off a terminal there is nobody to ask, and what is piped in is no answer.
+    let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        Arc::new(AskOnTerminal::default())
+    } else {
+        Arc::new(DenyAll)
     };
     Ok(chosen
         .fold(ToolSet::new(), ToolSet::with)

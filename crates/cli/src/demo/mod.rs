@@ -61,16 +61,16 @@ async fn play(args: &DemoArgs) -> Result<ExitCode, Failure> {
     let cancel = CancellationToken::new();
     cancel_on_signal(cancel.clone());
     let _ = opening();
-    let mut stage = Stage { text: Text::new(), timeline: Timeline::begin() };
-    let outcome = show(&mut session, PROMPT.to_owned(), cancel, &mut stage).await;
+    let stage = Stage { text: Text::new(), timeline: Timeline::begin() };
+    let (outcome, shown) = show(&mut session, PROMPT.to_owned(), cancel, stage).await;
     let record = server.stop().await;
     let after = std::fs::read_to_string(workspace.path().join(FILE)).unwrap_or_default();
-    let _ = closing(&stage.timeline, &outcome, &record, &after);
+    let told = shown.and_then(|stage| closing(&stage.timeline, &outcome, &record, &after));
     if args.keep {
         let kept = workspace.keep();
         let _ = writeln!(anstream::stdout(), "\nThe workspace is kept at {}", kept.display());
     }
-    Ok(exit_code(&outcome))
+    Ok(exit_code(&outcome, told.err().as_ref()))
 }
 
 fn session(workspace: &Path, server: &FaultServer) -> Result<Session, Failure> {

@@ -83,7 +83,7 @@ impl Output for Text {
                 ));
             }
             EventKind::ToolExecutionStart { tool_call_id, name, arguments } => {
-                let call = describe_call(name, arguments.value().as_ref());
+                let call = describe_call(name, arguments.as_ref());
                 note(&call);
                 self.calls.insert(tool_call_id.clone(), call);
             }
