@@ -2,6 +2,8 @@
 //! instructions that it costs: `linear KIND BYTES`. Without arguments it names
 //! the kinds.
 
+#![expect(clippy::print_stdout, reason = "a program that answers on standard output")]
+
 use std::{env, process::ExitCode};
 
 use turnbuckle_errors::{ErrorBody, Fact, Facts, InBandError, Phase, StatusFact, classify};
