@@ -1,6 +1,8 @@
 //! What another stack flattened into one text: the status and the error body
 //! that it begins with. Strict, because digits in prose are no status.
 
+mod python;
+
 use serde_json::Value;
 
 use super::{BodyShape, ErrorBody};
@@ -61,7 +63,8 @@ fn body_of(rest: &str) -> ErrorBody {
     let rest = rest.trim_start_matches([' ', ':', '-', ')', ']', ',', '"']);
     let object = rest.find('{').and_then(|at| rest.get(at..));
     let first = object.and_then(|text| {
-        serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?.ok()
+        let json = serde_json::Deserializer::from_str(text).into_iter::<Value>().next()?;
+        json.ok().or_else(|| python::dict(text))
     });
     match first {
         Some(value) => ErrorBody::from_json(&value),

@@ -103,3 +103,12 @@ fn an_error_object_alone_needs_no_status() {
     assert_eq!(Flattened::read("{}"), None);
     assert_eq!(Flattened::read("[done]"), None);
 }
+
+#[test]
+fn the_dict_of_a_python_sdk_is_a_body() {
+    let seen = Flattened::read(
+        "Error code: 429 - {'error': {'message': 'm', 'type': 'insufficient_quota', 'param': None}}",
+    )
+    .unwrap();
+    assert_eq!((seen.status, seen.body.kind.as_deref()), (Some(429), Some("insufficient_quota")));
+}
