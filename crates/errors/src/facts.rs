@@ -4,7 +4,7 @@ mod body;
 mod flattened;
 mod report;
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 pub use body::{BodyShape, ErrorBody};
 pub(crate) use flattened::{Flattened, without_error_names};
@@ -120,8 +120,8 @@ impl Facts {
     }
 }
 
-/// One thing that was seen.
-#[derive(Debug, Clone, PartialEq)]
+/// One thing that was seen. Its `Debug` does not show texts from outside.
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Fact {
     /// Our own side cancelled the attempt.
@@ -138,6 +138,35 @@ pub enum Fact {
     Transport(Transport),
     /// A flattened message of another stack, where nothing better is held.
     Message(String),
+}
+
+impl fmt::Debug for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Aborted => f.write_str("Aborted"),
+            Self::Clock(clock) => f.debug_tuple("Clock").field(clock).finish(),
+            Self::Status(status) => f.debug_tuple("Status").field(status).finish(),
+            Self::InBand(error) => f.debug_tuple("InBand").field(error).finish(),
+            Self::Protocol(protocol) => f.debug_tuple("Protocol").field(protocol).finish(),
+            Self::Transport(cause) => f.debug_tuple("Transport").field(cause).finish(),
+            Self::Message(text) => f.debug_tuple("Message").field(&Unseen::new(text)).finish(),
+        }
+    }
+}
+
+/// A text from outside that is not to be shown: it prints as its length.
+pub(crate) struct Unseen(usize);
+
+impl Unseen {
+    pub(crate) const fn new(text: &str) -> Self {
+        Self(text.len())
+    }
+}
+
+impl fmt::Debug for Unseen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<{} bytes>", self.0)
+    }
 }
 
 /// Our clocks; each names itself in the failure.

@@ -199,7 +199,20 @@ impl Error for Failure {}
 
 /// The facts around a [`Failure`]; whatever is not known is left out on the wire.
 ///
-/// Every field is a number, a closed enum, or text that is safe by type.
+/// Every field is a number, a closed enum, or text that is safe by type; that is
+/// what events, journals and spans carry of a failure.
+///
+/// ```compile_fail
+/// use turnbuckle_errors::{ErrorCode, Failure};
+/// let from_outside = String::from("raw");
+/// let _ = Failure::new(ErrorCode::Internal, "x").with_details(|d| d.target = Some(from_outside));
+/// ```
+///
+/// ```compile_fail
+/// use turnbuckle_errors::{ErrorCode, Failure};
+/// let from_outside = String::from("raw");
+/// let _ = Failure::new(ErrorCode::Internal, "x").with_causes(vec![from_outside]);
+/// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -9,6 +9,18 @@
 //! let from_outside = String::from("the key is sk-…");
 //! let _ = SafeText::from(from_outside);
 //! ```
+//!
+//! A part of a sentence cannot be a plain text either, and neither can a token:
+//!
+//! ```compile_fail
+//! use turnbuckle_errors::SafePart;
+//! let _ = SafePart::from(String::from("raw").as_str());
+//! ```
+//!
+//! ```compile_fail
+//! use turnbuckle_errors::SafeToken;
+//! let _: SafeToken = String::from("raw").into();
+//! ```
 
 use std::{borrow::Cow, fmt};
 

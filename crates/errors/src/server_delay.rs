@@ -198,6 +198,14 @@ mod tests {
             "Mon, 30 Nov 2026 11:59:59 GMT",
             "Mon, 30 Nov 2099 12:00:00 GMT",
             "1 2",
+            "+5",
+            "0x10",
+            "5;q=1",
+            "\u{663}",
+            ".",
+            "..",
+            "Fri, 31 Dec 99999 23:59:59 GMT",
+            "Mon, 30 Nov 2026",
         ] {
             headers(&[("retry-after", text)], None);
             headers(&[("retry-after-ms", text)], None);
@@ -236,5 +244,18 @@ mod tests {
         assert_eq!(wait("it took 20 seconds"), None);
         assert_eq!(wait("try again in -1s"), None);
         assert_eq!(wait("retry in 99999999999999999999999 days"), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_header_gives_a_wait_of_zero_or_of_years(text in "\\PC{0,40}|[0-9.smhd ]{0,30}") {
+            let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+            for name in ["retry-after", "retry-after-ms"] {
+                let wait = delay_from_headers(|asked| (asked == name).then_some(text.as_str()), now);
+                proptest::prop_assert!(wait.is_none_or(|wait| !wait.is_zero() && wait <= MAX_DELAY));
+            }
+            let wait = delay_from_wording(&format!("try again in {text}"));
+            proptest::prop_assert!(wait.is_none_or(|wait| !wait.is_zero() && wait <= MAX_DELAY));
+        }
     }
 }

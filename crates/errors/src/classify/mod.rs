@@ -12,15 +12,15 @@ mod wording;
 
 pub use explain::{Explanation, Weighed, explain};
 
-use std::{borrow::Cow, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use crate::{
     Clock, Delivered, ErrorCode, Fact, Facts, Http2Reason, Origin, Phase, Transport,
-    facts::Flattened,
+    facts::{Flattened, Unseen},
 };
 
-/// What the facts mean.
-#[derive(Debug, Clone, PartialEq)]
+/// What the facts mean. Its `Debug` does not show the provider's words.
+#[derive(Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Classification {
     /// What happened.
@@ -39,6 +39,21 @@ pub struct Classification {
     pub provider_code: Option<String>,
     /// Whether the server can have worked, and billed.
     pub delivered: Delivered,
+}
+
+impl fmt::Debug for Classification {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Classification")
+            .field("code", &self.code)
+            .field("retriable", &self.retriable)
+            .field("source", &self.source)
+            .field("rule", &self.rule)
+            .field("sentence", &self.sentence)
+            .field("retry_after", &self.retry_after)
+            .field("provider_code", &self.provider_code.as_deref().map(Unseen::new))
+            .field("delivered", &self.delivered)
+            .finish()
+    }
 }
 
 /// Decides what `facts` mean. Pure: no I/O, no clock, no chance.

@@ -195,6 +195,38 @@ fn statuses_with_their_bodies() {
 }
 
 #[test]
+fn one_status_means_several_things() {
+    use ErrorCode::*;
+    let check = |code: u16, body: &str, expected, retriable, rule| {
+        check(&status(code, body), expected, retriable, rule)
+    };
+    let told = |message: &str| format!(r#"{{"error":{{"message":"{message}"}}}}"#);
+
+    let region = r#"{"error":{"code":"unsupported_country_region_territory"}}"#;
+    check(403, region, ProviderUnauthorized, false, "status.403+typed.region");
+    let flagged = told("m requires moderation on OpenInference. Your input was flagged");
+    check(403, &flagged, ContentFiltered, false, "status.403+wording.filter");
+    let limit = told("Key limit exceeded (total limit). Manage it");
+    check(403, &limit, ProviderQuotaExceeded, false, "status.403+wording.quota");
+    check(403, &told("flagged by a key"), ProviderUnauthorized, false, "status.403");
+
+    let path = told("Invalid URL (POST /v1/chat/model)");
+    check(404, &path, ProviderProtocolMismatch, false, "status.404+wording.path");
+    let bare = r#"{"detail":"Not Found"}"#;
+    check(404, bare, ProviderProtocolMismatch, false, "status.404+wording.path");
+
+    let wrapped = told("prompt is too long: 9 tokens > 5 maximum");
+    check(500, &wrapped, ContextTooLarge, false, "wording.overflow.prompt_long");
+    check(500, &told("incorrect api key provided"), ProviderError, true, "status.5xx");
+    let unknown = r#"{"code":"invalid-argument","error":"Model not found: grok-x"}"#;
+    check(400, unknown, ModelNotConfigured, false, "wording.model.unknown");
+    let key = r#"{"error":{"status":"INVALID_ARGUMENT","details":[{"reason":"API_KEY_INVALID"}]}}"#;
+    check(400, key, ProviderUnauthorized, false, "status.400+typed.auth");
+    let day = r#"{"error":{"code":"rate_limit_exceeded","message":"on requests per day (RPD): Limit 9"}}"#;
+    check(429, day, ProviderQuotaExceeded, false, "status.429+wording.per_day");
+}
+
+#[test]
 fn errors_inside_a_stream() {
     use ErrorCode::*;
     let check = |body: &str, code, retriable, rule| check(&in_band(body), code, retriable, rule);
@@ -314,4 +346,28 @@ fn delivery_is_told_from_what_came_back() {
 #[test]
 fn nothing_seen_is_never_retried() {
     check(&Facts::new(Phase::Request), ErrorCode::ProviderError, false, "unknown");
+}
+
+/// Rules are a promise like codes: a host may branch on them. This list is held by
+/// a snapshot, so that a rename is noticed.
+#[test]
+fn the_ids_of_all_rules() {
+    const SOURCES: [&str; 5] = [
+        include_str!("mod.rs"),
+        include_str!("protocol.rs"),
+        include_str!("status/mod.rs"),
+        include_str!("transport.rs"),
+        include_str!("wording/rows.rs"),
+    ];
+    const KINDS: [&str; 6] =
+        ["clock.", "inband.", "protocol.", "status.", "transport.", "wording."];
+    let is_rule = |text: &&str| {
+        let shape = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"._+".contains(&b);
+        let whole = ["abort", "unknown"].contains(text);
+        whole || (KINDS.iter().any(|kind| text.starts_with(kind)) && text.bytes().all(shape))
+    };
+    let mut rules: std::collections::BTreeSet<&str> =
+        SOURCES.iter().flat_map(|source| source.split('"').filter(is_rule)).collect();
+    rules.insert("wording.quota+google");
+    insta::assert_snapshot!(rules.into_iter().collect::<Vec<_>>().join("\n"));
 }

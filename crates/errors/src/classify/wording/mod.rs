@@ -34,6 +34,9 @@ pub(super) const REFUSALS: &[ErrorCode] = &[
     ErrorCode::ContentFiltered,
 ];
 
+/// Rows after which the request cannot have reached the server.
+const UNSENT: &[&str] = &["wording.unsent.refused", "wording.unsent.unresolved"];
+
 pub(super) fn conclude(text: &str, scene: Scene) -> Option<Verdict> {
     let prose = Prose::new(text);
     ROWS.iter().find(|row| row.pattern.matches(&prose)).map(|row| row.verdict(scene))
@@ -99,7 +102,7 @@ impl Row {
             ErrorCode::NetworkError if scene.phase == Phase::Stream => {
                 Verdict { code: ErrorCode::StreamFailed, ..verdict }
             }
-            ErrorCode::NetworkError if self.rule.starts_with("wording.unsent") => {
+            ErrorCode::NetworkError if UNSENT.contains(&self.rule) => {
                 Verdict { delivered: Some(Delivered::No), ..verdict }
             }
             ErrorCode::NetworkError | ErrorCode::Timeout => verdict,

@@ -3,10 +3,11 @@
 mod bytes;
 mod torn;
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use serde_json::{Map, Value};
 
+use super::Unseen;
 use crate::server_delay::delay_from_body;
 
 /// How deep errors may be nested inside each other (gateways wrap them).
@@ -17,7 +18,9 @@ const MAX_DEPTH: usize = 6;
 const MAX_BYTES: usize = 64 * 1024;
 
 /// What an error body says. All texts are outside text: redact before showing.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+///
+/// Its `Debug` says how long each text is, and not what it says.
+#[derive(Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ErrorBody {
     /// What kind of body it was.
@@ -216,6 +219,24 @@ impl ErrorBody {
         if !(wraps && (self.code.is_some() || self.message.is_some())) {
             keep(&mut self.kind, &kind);
         }
+    }
+}
+
+impl fmt::Debug for ErrorBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = |texts: &[String]| texts.iter().map(|text| Unseen::new(text)).collect::<Vec<_>>();
+        let text = |text: &Option<String>| text.as_deref().map(Unseen::new);
+        f.debug_struct("ErrorBody")
+            .field("shape", &self.shape)
+            .field("kind", &text(&self.kind))
+            .field("code", &text(&self.code))
+            .field("status_word", &text(&self.status_word))
+            .field("http_status", &self.http_status)
+            .field("message", &text(&self.message))
+            .field("quota_ids", &all(&self.quota_ids))
+            .field("reasons", &all(&self.reasons))
+            .field("delay", &self.delay)
+            .finish()
     }
 }
 
