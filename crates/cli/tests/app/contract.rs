@@ -366,3 +366,13 @@ fn a_secret_that_came_by_header_or_address_is_not_printed_when_it_is_echoed_alon
         assert!(!format!("{}{}", ran.stdout, ran.stderr).contains(secret), "{}", ran.stdout);
     }
 }
+
+#[test]
+fn a_proxy_of_the_environment_is_not_asked_for_this_machine() {
+    let stage = Stage::of(&["whole"]);
+    let mut command = app(&stage.state());
+    // Nobody listens there: whoever asks it fails.
+    command.env("HTTP_PROXY", "http://127.0.0.1:1").env("http_proxy", "http://127.0.0.1:1");
+    command.args(["run", "go", "--base-url", &stage.base_url()]);
+    assert_eq!(ran(command).code, Some(0));
+}

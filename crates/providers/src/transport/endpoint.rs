@@ -1,6 +1,6 @@
 //! Where a provider listens, checked before any request is made.
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use reqwest::Url;
 
@@ -89,6 +89,14 @@ impl Endpoint {
         self.0.host_str().unwrap_or_default()
     }
 
+    /// Whether it is on this machine: `localhost`, or a loopback address.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        let host = self.host().trim_start_matches('[').trim_end_matches(']');
+        let named = host.eq_ignore_ascii_case("localhost") || host.ends_with(".localhost");
+        named || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+    }
+
     /// The path, beginning with `/`.
     #[must_use]
     pub fn path(&self) -> &str {
@@ -119,6 +127,28 @@ impl fmt::Debug for Endpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_machine_is_told_from_others() {
+        let loopback = |url| Endpoint::parse(url).unwrap().is_loopback();
+        for url in [
+            "http://127.0.0.1:1/v1",
+            "http://127.9.8.7/",
+            "http://[::1]:1/",
+            "http://LocalHost/",
+            "http://a.localhost/",
+        ] {
+            assert!(loopback(url), "{url}");
+        }
+        for url in [
+            "http://10.0.0.1/",
+            "http://localhost.example.com/",
+            "https://api.openai.com/v1",
+            "http://notlocalhost/",
+        ] {
+            assert!(!loopback(url), "{url}");
+        }
+    }
 
     #[test]
     fn a_bad_url_says_how_to_correct_it() {

@@ -21,7 +21,7 @@ use secrecy::ExposeSecret;
 use turnbuckle_errors::Transport;
 
 use super::{
-    HttpRequest, HttpResponse, HttpTransport, ResponseHead, TransportError,
+    Endpoint, HttpRequest, HttpResponse, HttpTransport, ResponseHead, TransportError,
     cause::{Unresolved, transport_error},
     settings::{ReqwestTransportBuilder, Route, Settings},
     tls,
@@ -72,6 +72,17 @@ impl ReqwestTransport {
     /// A [`SetupError`] if the platform offers no usable TLS.
     pub fn direct(clocks: &Clocks) -> Result<Self, SetupError> {
         Self::builder(clocks).direct().build()
+    }
+
+    /// The transport for a server: direct to one on this machine, else as the
+    /// environment says. A proxy elsewhere could not reach ours, and must not see
+    /// what is meant for it.
+    ///
+    /// # Errors
+    ///
+    /// A [`SetupError`] if the platform offers no usable TLS.
+    pub fn for_server(endpoint: &Endpoint, clocks: &Clocks) -> Result<Self, SetupError> {
+        if endpoint.is_loopback() { Self::direct(clocks) } else { Self::new(clocks) }
     }
 
     /// A transport with a proxy or root certificates of its own.

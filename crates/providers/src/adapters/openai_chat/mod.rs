@@ -239,7 +239,10 @@ impl OpenAiChatBuilder {
         };
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(ReqwestTransport::new(&self.clocks).map_err(ConfigError::Transport)?),
+            None => Arc::new(
+                ReqwestTransport::for_server(&endpoint, &self.clocks)
+                    .map_err(ConfigError::Transport)?,
+            ),
         };
         let wire = Wire { transport, clocks: self.clocks, redact };
         Ok(OpenAiChat { endpoint, headers, options: self.options, wire })
