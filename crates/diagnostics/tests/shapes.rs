@@ -159,6 +159,14 @@ fn headers_that_carry_keys_are_masked_with_their_scheme() {
     check("set-cookie: id=a3fWa; Path=/; HttpOnly\nx: y", "set-cookie: [redacted]\nx: y");
     check(r#""Cookie": "a=b; c=d", "Host""#, r#""Cookie": "[redacted]", "Host""#);
     check("PRIVATE-TOKEN: abc", "PRIVATE-TOKEN: [redacted]");
+    check(
+        "Authorization: AWS4-HMAC-SHA256 Credential=AK/s3, SignedHeaders=host;range, Signature=0a1b\nx: y",
+        "Authorization: [redacted]\nx: y",
+    );
+    check(
+        r#"authorization: Digest username="u", response="0a1b" done"#,
+        "authorization: [redacted] done",
+    );
 }
 
 #[test]
@@ -183,6 +191,10 @@ fn fields_are_masked_by_their_name() {
         "//registry.npmjs.org/:_authToken=[redacted]",
     );
     check("API key: a1b2c3d4", "API key: [redacted]");
+    check("client_secret=abc&grant_type=x", "client_secret=[redacted]&grant_type=x");
+    check(r#"{"secret": "abcdefgh"}"#, r#"{"secret": "[redacted]"}"#);
+    check("%22api_key%22%3A%22abc123", "%22api_key%22%3A[redacted]");
+    check("ALTER USER x PASSWORD 'hunter2'", "ALTER USER x PASSWORD '[redacted]'");
     check("Password=secret;Server=h", "Password=[redacted];Server=h");
     check("AccountName=a;AccountKey=ab+/c==;End=x", "AccountName=a;AccountKey=[redacted];End=x");
     check("SharedAccessKey=ab/c=", "SharedAccessKey=[redacted]");

@@ -62,7 +62,7 @@ pub(super) fn judge(text: Text<'_>, word_start: usize, end: usize) -> Option<Spa
     }
     let strength = strength(name)?;
     let field = Field { text, name_start, name, strength, quoted_name, separator, value };
-    if name.to_ascii_lowercase().ends_with(b"cookie") {
+    if field.is_called("cookie") {
         return field.cookie();
     }
     match field.opening_quote() {
@@ -79,9 +79,16 @@ fn separator(text: Text<'_>, start: usize, end: usize) -> Option<(bool, Separato
         at += 1;
     }
     let quoted_name = matches!(text.at(at), b'"' | b'\'' | b'`');
+    let quoted_name = quoted_name || text.is_at(at, "%22");
     if quoted_name {
-        at += 1;
-        at += usize::from(text.at(at) == b']');
+        at += if text.at(at) == b'%' { 3 } else { 1 };
+        // `headers["Authorization"] = …`, and no link of Markdown.
+        if text.at(at) == b']' {
+            at += 1;
+            if text.at(text.skip_blanks(at, MOST_BLANKS)) == b':' {
+                return None;
+            }
+        }
     } else if at > end {
         return None;
     }
@@ -99,6 +106,8 @@ fn separator(text: Text<'_>, start: usize, end: usize) -> Option<(bool, Separato
         b'%' if text.is_at(sign, "%3d") => (true, 3),
         b'%' if text.is_at(sign, "%3a") => return Some((quoted_name, Separator::Colon, sign + 3)),
         b'\\' if text.is_at(sign, "\\u003d") => (true, 6),
+        // `--token …`, and `PASSWORD '…'` as SQL has it.
+        b'\'' if sign > at && !quoted_name => return Some((false, Separator::Flag, sign)),
         _ if sign > at && !quoted_name && is_flag(text, start) => {
             return Some((false, Separator::Flag, sign));
         }
@@ -120,6 +129,7 @@ impl Field<'_> {
     fn in_query(&self) -> bool {
         let start = self.name_start;
         self.separator == Separator::Tight
+            && !self.name.contains(&b'.')
             && (matches!(self.text.before(start), b'?' | b'&' | b'#' | b';')
                 || start >= 3
                     && ["%3f", "%26", "%23"].iter().any(|sign| self.text.is_at(start - 3, sign))
@@ -153,12 +163,18 @@ impl Field<'_> {
         let mix = Mix::of(value);
         let secret = match self.strength {
             Strength::Header => true,
+            _ if self.separator == Separator::Flag => {
+                !mix.space && mix.digit && mix.letter() && value.len() >= 6
+            }
+            // The key lies in a file.
+            Strength::Strong if is_place(value) && self.name.ends_with(b"key") => false,
             // A sentence under the name is a label or a complaint, unless this is data.
             Strength::Strong => self.quoted_name || (!mix.space && value.len() >= 3),
             Strength::Weak => {
                 let dense = mix.digit && mix.letter() && value.len() >= 8;
                 let mixed = mix.camel && value.len() >= 20;
-                !mix.space && (dense || mixed) && !is_place(value)
+                let data = self.quoted_name && value.len() >= 8 && self.is_called("secret");
+                !mix.space && (dense || mixed || data) && !is_place(value)
             }
             Strength::Query => {
                 is_shouted(self.name)
@@ -204,17 +220,36 @@ impl Field<'_> {
     fn header(&self) -> Option<Span> {
         let text = self.text;
         let value = text.skip_blanks(self.value + scheme(text, self.value), MOST_BLANKS);
-        let end = text.run(value, Run::Value);
+        let end = match text.at(self.value) {
+            b'D' | b'd' | b'A' if value > self.value => pairs_end(text, value),
+            _ => text.run(value, Run::Value),
+        };
         let judged = text.slice(value, end.min(value + MOST_JUDGED));
-        let code = matches!(text.at(end), b'(' | b'<');
+        // A variable or a type of that name: `'Authorization': auth,`.
+        let next = text.at(end);
+        let path = judged.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.'));
+        let here = self.quoted_name
+            || self.separator == Separator::Assign
+            || (!self.name.contains(&b'-') && matches!(next, b',' | b';' | b')' | b'>'));
+        let code = matches!(next, b'(' | b'<')
+            || judged.first().is_some_and(|first| matches!(first, b'*' | b'&' | b'['))
+            || (value == self.value && path && here);
         let secret = self.separator != Separator::Flag && !is_placeholder(judged) && !code;
         secret.then(|| Span::open(self.value, end, Run::Value))
+    }
+
+    fn is_called(&self, word: &str) -> bool {
+        self.name.to_ascii_lowercase().ends_with(word.as_bytes())
     }
 
     fn is_secret_in_query(&self, value: &[u8]) -> bool {
         match self.strength {
             Strength::Header | Strength::Strong => true,
             Strength::Weak => value.len() >= 3,
+            // Pages that run code take it as a parameter.
+            Strength::Query if self.is_called("code") => {
+                value.len() >= 8 && value.iter().all(|byte| Run::Bearer.has(*byte) && *byte != b'+')
+            }
             Strength::Query => value.len() >= 8,
         }
     }
@@ -228,6 +263,7 @@ impl Field<'_> {
             (Separator::Tight, Strength::Strong) if named => true,
             (Separator::Tight, Strength::Strong) => {
                 let capital = self.name.first().is_some_and(u8::is_ascii_uppercase);
+                let ends = ends || next == b'&';
                 value.len() >= 3 && (dense || mix.symbol || ends || capital || value.len() >= 8)
             }
             (Separator::Tight, Strength::Weak) if named => {
@@ -252,10 +288,15 @@ impl Field<'_> {
     fn is_code(&self, value: &[u8], next: u8, mix: Mix) -> bool {
         let first = value.first().copied().unwrap_or(0);
         let path = value.iter().all(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'.' | b'$'));
+        let index = value.iter().position(|byte| *byte == b'[').is_some_and(|bracket| {
+            let before = value.get(..bracket).unwrap_or_default();
+            bracket > 0 && before.iter().all(|b| b.is_ascii_alphabetic() || b"_.".contains(b))
+        });
         let own_name = self.name.to_ascii_lowercase().ends_with(&value.to_ascii_lowercase());
         own_name
+            || index
             || matches!(next, b'(' | b'<' | b'{')
-            || matches!(first, b'&' | b'[' | b'!' | b'|' | b'?' | b'%')
+            || matches!(first, b'&' | b'[' | b'!' | b'|' | b'?')
             || value.windows(2).any(|pair| pair == b"::" || pair == b"->" || pair == b"[\"")
             || (path && (matches!(next, b')' | b',' | b'}' | b'>') || mix.inner_dot))
             || (path && next == b';' && value.len() < 8 && !self.name.starts_with(b"P"))
@@ -286,6 +327,33 @@ fn scheme(text: Text<'_>, start: usize) -> usize {
         text.is_at(start, scheme) && matches!(text.at(start + scheme.len()), b' ' | b'\t')
     });
     found.map_or(0, |scheme| scheme.len())
+}
+
+/// Where the `name=value` pairs of a digest or a signed request end, which commas
+/// join.
+fn pairs_end(text: Text<'_>, start: usize) -> usize {
+    let name_end = |start| {
+        Some(text.run_within(start, Run::Dash, MOST_NAME))
+            .filter(|end| *end > start && text.at(*end) == b'=')
+    };
+    let mut end = text.run(start, Run::Value);
+    let mut next = start;
+    while let Some(name) = name_end(next) {
+        let value = name + 1;
+        end = match text.at(value) {
+            b'"' => closing_quote(text, value + 1, b'"', 0).map_or(value, |closing| closing + 1),
+            _ => text.run(value, Run::Value),
+        };
+        // `SignedHeaders=host;range`
+        while text.at(end) == b';' {
+            end = text.run(end + 1, Run::Value);
+        }
+        if text.at(end) != b',' {
+            break;
+        }
+        next = text.skip_blanks(end + 1, MOST_BLANKS);
+    }
+    end
 }
 
 fn after_scheme(value: &[u8]) -> &[u8] {

@@ -128,7 +128,11 @@ pub(super) fn strength(name: &[u8]) -> Option<Strength> {
         .collect();
     let strong = STRONG.iter().any(|word| plain.ends_with(word));
     let hyphens = name.contains(&b'-') && !name.starts_with(b"-");
-    if HEADERS.contains(&plain.as_str()) || (strong && hyphens && !name.contains(&b'_')) {
+    let header = HEADERS.contains(&plain.as_str()) && (hyphens || !plain.starts_with('x'));
+    let header = header && !name.contains(&b'.') && !name.contains(&b'_');
+    // `id-token: write` grants a right in the workflows of GitHub.
+    let carries = strong && hyphens && !name.contains(&b'_') && plain != "idtoken";
+    if header || carries {
         return Some(Strength::Header);
     }
     if strong {
@@ -229,6 +233,8 @@ mod tests {
         for (name, expected) in [
             ("Authorization", Some(Strength::Header)),
             ("x-api-key", Some(Strength::Header)),
+            ("x.password", Some(Strength::Strong)),
+            ("x_token", Some(Strength::Weak)),
             ("Ocp-Apim-Subscription-Key", Some(Strength::Header)),
             ("OPENAI_API_KEY", Some(Strength::Strong)),
             ("aws_secret_access_key", Some(Strength::Strong)),

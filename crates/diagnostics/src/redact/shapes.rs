@@ -155,6 +155,10 @@ impl<'t> Judge<'t> {
         // Cut off: as far as it looks like base64 in lines.
         let body = text.slice(label_end, label_end + 5).iter().filter(|b| **b == b'-').count();
         let stop = text.run(label_end + body, Run::Pem);
+        if stop < text.len() && stop - (label_end + body) < 16 {
+            // A mention of the label.
+            return None;
+        }
         Some(Span::open(start, stop, Run::Pem))
     }
 
