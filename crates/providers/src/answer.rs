@@ -6,7 +6,7 @@ use std::{collections::VecDeque, ops::ControlFlow};
 use turnbuckle_errors::{ErrorBody, Fact, InBandError, Protocol, Usage};
 
 use crate::{
-    Assembler, CompletedMessage, FinishReason, PartialMessage, StreamEvent, TooLarge,
+    Assembler, CompletedMessage, FinishReason, Native, PartialMessage, StreamEvent, TooLarge,
     assemble::WireCall,
 };
 
@@ -103,6 +103,15 @@ impl Answer {
             self.usage = Some(usage);
             self.assembler.usage(usage);
         }
+    }
+
+    /// The message in the provider's own words, to be sent back as it is.
+    #[cfg_attr(
+        not(any(feature = "openai-responses", feature = "anthropic", feature = "gemini")),
+        expect(dead_code, reason = "Chat Completions has no opaque parts")
+    )]
+    pub(crate) fn native(&mut self, native: Native) {
+        self.assembler.native(native);
     }
 
     pub(crate) const fn is_finished(&self) -> bool {

@@ -2,3 +2,5 @@
 
 #[cfg(feature = "openai-chat")]
 pub mod openai_chat;
+#[cfg(any(feature = "openai-responses", feature = "anthropic", feature = "gemini"))]
+pub(crate) mod settings;
