@@ -54,6 +54,14 @@ pub struct ReqwestTransport {
 #[error("the HTTP client could not be set up")]
 pub struct SetupError(#[source] pub(super) Box<dyn std::error::Error + Send + Sync>);
 
+/// A proxy answered 407.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the proxy wants a user name and a password (407): put them into its URL, \
+     http://user:password@proxy.example:3128"
+)]
+struct PasswordWanted;
+
 impl ReqwestTransport {
     /// A transport that gives up connecting after `clocks.connect`.
     ///
@@ -128,6 +136,11 @@ impl HttpTransport for ReqwestTransport {
             .send()
             .await
             .map_err(transport_error)?;
+        // Without TLS a proxy refuses in the place of the server, and only proxies
+        // say 407.
+        if sent.status() == 407 && request.endpoint.url().scheme() == "http" {
+            return Err(TransportError::new(Transport::Proxy, Some(Box::new(PasswordWanted))));
+        }
         if request.fresh_connection {
             self.replace(client);
         }

@@ -1,13 +1,13 @@
 //! What is known of a connection that breaks below the answer, over real sockets:
 //! its code and rule, whether the server can have worked, and the actual cause.
 
+mod proxies;
+
 use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::{Delivered, ErrorCode, Failure, Phase};
-use turnbuckle_faults::{
-    FaultServer, Http2Code, Protocol, RefusingProxy, Script, Serving, Step, Tls,
-};
+use turnbuckle_faults::{FaultServer, Http2Code, Protocol, Script, Serving, Step, Tls};
 use turnbuckle_providers::{
     AttemptContext, ChatRequest, Clocks, CompletedMessage, Message, Provider, StreamEvent,
     openai_chat::OpenAiChat,
@@ -232,6 +232,10 @@ async fn an_http2_connection_that_breaks_under_its_stream_is_known_too() {
     for (name, known) in [
         ("cut_inside_event", stream("transport.reset", "connection reset")),
         ("cut_between_events", stream("transport.reset", broken)),
+        (
+            "tls_close_without_notify",
+            stream("transport.incomplete", "without sending TLS close_notify"),
+        ),
         ("cut_before_status", request("transport.reset", Delivered::Unknown, "connection reset")),
     ] {
         let steps = [name, "whole"].map(|name| Step::named(name).unwrap()).to_vec();
@@ -292,30 +296,6 @@ async fn nobody_listening_and_no_such_name_reached_nobody() {
     let unknown = provider("http://nobody.invalid/v1", direct(), Clocks::default());
     request("transport.unresolved", Delivered::No, "the host name could not be resolved")
         .check(&attempt(&unknown, false).await.unwrap_err());
-}
-
-#[tokio::test]
-async fn a_proxy_that_refuses_is_told_from_a_server_that_does() {
-    for (status, cause) in
-        [(407, "proxy authorization required"), (403, "unsuccessful"), (502, "unsuccessful")]
-    {
-        let proxy = RefusingProxy::start(status).await.unwrap();
-        let through = ReqwestTransport::builder(&Clocks::default()).proxy(proxy.url());
-        let provider = provider("https://api.example.invalid/v1", through, Clocks::default());
-        request("transport.proxy", Delivered::No, cause)
-            .check(&attempt(&provider, false).await.unwrap_err());
-        // The proxy resolves the name; we do not.
-        assert_eq!(proxy.targets(), ["CONNECT api.example.invalid:443"]);
-    }
-}
-
-#[tokio::test]
-async fn a_proxy_that_nobody_runs_is_refused_like_any_server() {
-    let address = Server::closed_port().await;
-    let through = ReqwestTransport::builder(&Clocks::default()).proxy(format!("http://{address}"));
-    let provider = provider("https://api.example.invalid/v1", through, Clocks::default());
-    request("transport.refused", Delivered::No, "Connection refused")
-        .check(&attempt(&provider, false).await.unwrap_err());
 }
 
 #[tokio::test]
