@@ -1,25 +1,27 @@
 //! Bash: one shell command, bounded in time and output.
 //!
-//! Three parts: `process` runs a shell in a session of its own, `output` bounds
-//! what it prints, `patch` finds the patch programs in it.
+//! `process` runs a shell in a session of its own, `tree` ends what it started
+//! and `processes` finds that, `output` bounds what it prints, `report` tells the
+//! model, `patch` finds the patch programs in a command.
 
 mod output;
 mod patch;
 mod process;
+mod processes;
+mod report;
+mod tree;
 
-use std::{
-    io, os::unix::process::ExitStatusExt as _, path::Path, process::ExitStatus, time::Duration,
-};
+use std::{io, path::Path, time::Duration};
 
 use async_trait::async_trait;
-use rustix::{io::Errno, process::Signal};
+use rustix::io::Errno;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use turnbuckle_errors::ErrorCode;
 
 pub use self::patch::patch_command;
-use self::process::{End, Finished, Job};
+use self::{process::Job, report::report};
 use super::{arguments, workspace::Workspace};
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
 
@@ -35,8 +37,9 @@ const QUOTED: usize = 2000;
 const DESCRIPTION: &str = "\
 Runs one shell command in the workspace root by `bash -c` (or `sh -c`), without a terminal and \
 with empty input. Each call is a new shell: a `cd` or a variable does not last. It may run 60 s, or \
-`timeout_ms`, at most 300000; then it is ended with all it started. Background processes end with \
-the command. The output comes back with the exit code; more than 96 KiB or 4000 lines are cut in \
+`timeout_ms`, at most 300000; then it is ended. Its background processes are ended with it, \
+whichever way it ends; one that starts a session of its own and also clears its environment may not \
+be found, and lives on. The output comes back with the exit code; more than 96 KiB or 4000 lines are cut in \
 the middle. A non-zero exit is a failure (TOOL_FAILED). Do not change files by shell patches \
 (`apply_patch`, `git apply`, `patch`) or hand-edited diffs: use Edit or Write.";
 
@@ -152,65 +155,6 @@ fn check_command(command: &str) -> Result<(), ToolError> {
         return Ok(());
     };
     Err(ToolError::new(ErrorCode::InvalidArgument, format!("Bash: {why}")))
-}
-
-fn report(finished: Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
-    let (code, how) = match finished.end {
-        End::Exited(status) if status.success() => (None, "exit code 0".to_owned()),
-        End::Exited(status) => (Some(ErrorCode::ToolFailed), exit(status)),
-        End::TimedOut => (
-            Some(ErrorCode::ToolTimeout),
-            format!(
-                "timed out after {} ms and was ended with all it started; ask for more by \
-                 `timeout_ms` (at most {}), or for less work",
-                limit.as_millis(),
-                MAX_LIMIT.as_millis()
-            ),
-        ),
-        End::Cancelled => (
-            Some(ErrorCode::TurnAborted),
-            "the prompt was cancelled: the command was ended with all it started".to_owned(),
-        ),
-    };
-    let held = if finished.held {
-        "(background processes were still running; they were ended and their output was cut off)\n"
-    } else {
-        ""
-    };
-    let output = output::render(finished.stdout.finish(), finished.stderr.finish());
-    let text = format!("{how}\n{held}{output}");
-    code.map_or_else(
-        || Ok(ToolOutput::text(text.clone())),
-        |code| Err(ToolError::new(code, text.clone())),
-    )
-}
-
-fn exit(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("exit code {code}"),
-        (None, Some(signal)) => format!("ended by signal {signal}{}", signal_name(signal)),
-        (None, None) => "ended in an unknown way".to_owned(),
-    }
-}
-
-fn signal_name(number: i32) -> &'static str {
-    const NAMES: &[(Signal, &str)] = &[
-        (Signal::HUP, " (HUP)"),
-        (Signal::INT, " (INT)"),
-        (Signal::QUIT, " (QUIT)"),
-        (Signal::ILL, " (ILL)"),
-        (Signal::ABORT, " (ABRT)"),
-        (Signal::BUS, " (BUS)"),
-        (Signal::FPE, " (FPE)"),
-        (Signal::KILL, " (KILL)"),
-        (Signal::SEGV, " (SEGV)"),
-        (Signal::PIPE, " (PIPE)"),
-        (Signal::ALARM, " (ALRM)"),
-        (Signal::TERM, " (TERM)"),
-        (Signal::XCPU, " (XCPU)"),
-        (Signal::XFSZ, " (XFSZ)"),
-    ];
-    NAMES.iter().find(|(signal, _)| signal.as_raw() == number).map_or("", |(_, name)| name)
 }
 
 fn not_started(error: &io::Error) -> ToolError {

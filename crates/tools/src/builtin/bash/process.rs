@@ -1,4 +1,4 @@
-//! Runs a shell in a session of its own and ends all of it.
+//! Runs a shell in a session of its own.
 
 use std::{
     ffi::{OsStr, OsString},
@@ -10,22 +10,22 @@ use std::{
 };
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessSession};
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use rustix::process::Pid;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     time::{sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::output::Collector;
+use super::{
+    output::Collector,
+    processes::{Mark, VARIABLE},
+    tree::{Ended, Tree},
+};
 
-/// How long processes have between TERM and KILL.
-const GRACE: Duration = Duration::from_secs(2);
 /// How long output is still read once the shell has ended: what is in the pipe
 /// comes at once, and whatever else holds the pipe may hold it for ever.
 const DRAIN: Duration = Duration::from_millis(250);
-/// How often the end of a group is looked for during the grace.
-const LOOK: Duration = Duration::from_millis(20);
 
 /// Variables that programs need and that hold no secrets. Others, provider keys
 /// among them, do not reach the command.
@@ -81,8 +81,10 @@ pub(super) struct Finished {
     pub(super) end: End,
     pub(super) stdout: Collector,
     pub(super) stderr: Collector,
-    /// Whether something still held the pipes when we stopped to read.
-    pub(super) held: bool,
+    /// Whether the pipes were read to their end; something else may hold them.
+    pub(super) read: bool,
+    /// What became of the processes that the shell left, or was ended with.
+    pub(super) tree: Ended,
 }
 
 /// How a job ended.
@@ -94,34 +96,33 @@ pub(super) enum End {
 }
 
 impl Job<'_> {
-    /// Runs the job to its end; nothing of its group is left then.
+    /// Runs the job to its end, and ends all that is found of it then.
     ///
-    /// Cancel safety: dropping the future kills the group.
+    /// Cancel safety: dropping the future kills all that is found of it.
     ///
     /// # Errors
     ///
-    /// What the system said when the shell could not be started or waited for.
+    /// Where the shell cannot be started or waited for.
     pub(super) async fn run(&self, cancel: &CancellationToken) -> io::Result<Finished> {
-        let (mut child, group) = self.spawn()?;
+        let (mut child, mut tree) = self.spawn()?;
         let (mut stdout, mut stderr) = (Collector::default(), Collector::default());
         let (out, err) = (child.stdout().take(), child.stderr().take());
         let reading = async {
             tokio::join!(collect(out, &mut stdout), collect(err, &mut stderr));
         };
-        let (end, read) = self.follow(&mut *child, &group, reading, cancel).await?;
-        drop(group);
-        Ok(Finished { end, stdout, stderr, held: !read })
+        let (end, tree, read) = self.follow(&mut *child, &mut tree, reading, cancel).await?;
+        Ok(Finished { end, stdout, stderr, read, tree })
     }
 
     /// Waits for the shell to end, or ends it, while its output is read. The
-    /// second value is whether the output was read to its end.
+    /// last value is whether the output was read to its end.
     async fn follow(
         &self,
         child: &mut dyn ChildWrapper,
-        group: &Group,
+        tree: &mut Tree,
         reading: impl Future<Output = ()>,
         cancel: &CancellationToken,
-    ) -> io::Result<(End, bool)> {
+    ) -> io::Result<(End, Ended, bool)> {
         let mut reading = pin!(reading);
         let mut read = false;
         let mut limit = pin!(sleep(self.limit));
@@ -135,23 +136,28 @@ impl Job<'_> {
                 () = &mut reading, if !read => read = true,
             }
         };
-        if !matches!(end, End::Exited(_)) {
-            let mut ended = pin!(group.end(child));
-            loop {
-                tokio::select! {
-                    biased;
-                    () = &mut ended => break,
-                    () = &mut reading, if !read => read = true,
-                }
+        let mut exited = matches!(end, End::Exited(_));
+        if exited {
+            read = read || timeout(DRAIN, &mut reading).await.is_ok();
+            if !tree.outlives_shell().await {
+                return Ok((end, Ended::default(), read));
             }
         }
-        if !read {
-            read = timeout(DRAIN, reading).await.is_ok();
-        }
-        Ok((end, read))
+        let mut ending = pin!(tree.end());
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = &mut ending => break ended,
+                _ = child.inner_mut().wait(), if !exited => exited = true,
+                () = &mut reading, if !read => read = true,
+            }
+        };
+        read = read || timeout(DRAIN, reading).await.is_ok();
+        Ok((end, ended, read))
     }
 
-    fn spawn(&self) -> io::Result<(Box<dyn ChildWrapper>, Group)> {
+    fn spawn(&self) -> io::Result<(Box<dyn ChildWrapper>, Tree)> {
+        let mark = Mark::new()?;
         let (program, arguments) = self.shell.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = CommandWrap::with_new(program, |command| {
             command
@@ -160,14 +166,15 @@ impl Job<'_> {
                 .current_dir(self.folder)
                 .env_clear()
                 .envs(environment(std::env::vars_os()))
+                .env(VARIABLE, mark.value(std::env::var_os(VARIABLE)))
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped());
         });
         let child = command.wrap(ProcessSession).wrap(KillOnDrop).spawn()?;
         let id = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
-        let group = Group(id.ok_or_else(|| io::Error::other("the shell has no process id"))?);
-        Ok((child, group))
+        let id = id.ok_or_else(|| io::Error::other("the shell has no process id"))?;
+        Ok((child, Tree::new(id, mark)))
     }
 }
 
@@ -177,42 +184,6 @@ async fn collect(pipe: Option<impl AsyncRead + Unpin>, collector: &mut Collector
     // A pipe that cannot be read any more has ended for us.
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
         collector.push(chunk.get(..count).unwrap_or_default());
-    }
-}
-
-/// The process group of a job. Dropping it kills what is left of it.
-///
-/// Its id stays taken as long as a process is in it. Once it is empty the id is
-/// free, so it is signalled only until right after its shell has ended.
-#[derive(Debug)]
-struct Group(Pid);
-
-impl Group {
-    /// Asks the group to end, and kills it after the grace.
-    async fn end(&self, child: &mut dyn ChildWrapper) {
-        self.signal(Signal::TERM);
-        let gone = async {
-            let _ = child.inner_mut().wait().await;
-            while test_kill_process_group(self.0).is_ok() {
-                sleep(LOOK).await;
-            }
-        };
-        let gone = timeout(GRACE, gone).await;
-        if gone.is_err() {
-            self.signal(Signal::KILL);
-            let _ = child.inner_mut().wait().await;
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        // A group that is gone already is what we want.
-        let _ = kill_process_group(self.0, signal);
-    }
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
     }
 }
 
