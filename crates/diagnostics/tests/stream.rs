@@ -92,6 +92,23 @@ fn a_line_without_end_comes_out_in_parts() {
 }
 
 #[test]
+fn a_secret_where_a_long_line_is_parted_is_masked_whole() {
+    let part = "word ".repeat(1000);
+    for before in (7000..8400).step_by(9) {
+        let text = format!("{}{SECRET}{part}{part}", &part.repeat(2)[..before]);
+        let mut stream = stream();
+        let (mut shown, mut rest) = (String::new(), text.as_str());
+        while !rest.is_empty() {
+            let (piece, more) = rest.split_at(rest.len().min(61));
+            shown += &stream.feed(piece);
+            rest = more;
+        }
+        shown += &stream.finish();
+        assert_eq!(shown, text.replace(SECRET, MASK), "the secret at {before}");
+    }
+}
+
+#[test]
 fn what_is_held_stays_small_whatever_is_fed() {
     for piece in
         ["word ", "sk-proj-a1b2c3d4", "correct-horse", "password=", "-----BEGIN PRIVATE KEY-----\n"]
