@@ -43,6 +43,7 @@ pub(crate) struct Answer {
     waiting: VecDeque<StreamEvent>,
     started: bool,
     progressed: bool,
+    foreign: bool,
     events: u64,
     usage: Option<Usage>,
 }
@@ -54,6 +55,22 @@ impl Answer {
         if !std::mem::replace(&mut self.started, true) {
             self.waiting.push_back(StreamEvent::Started);
         }
+    }
+
+    /// JSON came that says nothing this dialect knows: no sign of an answer.
+    pub(crate) const fn foreign_event(&mut self) {
+        self.foreign = true;
+    }
+
+    /// Whether such JSON came, and no event of the dialect.
+    pub(crate) const fn is_foreign(&self) -> bool {
+        self.foreign && self.events == 0
+    }
+
+    /// Takes the visible text back, for a server that wrote its error there.
+    pub(crate) fn take_text(&mut self) -> String {
+        self.waiting.retain(|event| !matches!(event, StreamEvent::Text(_)));
+        self.assembler.take_text()
     }
 
     pub(crate) fn text(&mut self, delta: impl Into<String> + AsRef<str>) -> Result<(), TooLarge> {
@@ -94,7 +111,7 @@ impl Answer {
 
     pub(crate) fn finish(&mut self, finish: FinishReason, raw: &str) {
         self.progressed = true;
-        self.assembler.finish(finish, Some(raw));
+        self.assembler.finish(finish, Some(raw).filter(|raw| !raw.is_empty()));
     }
 
     /// Token counts. A later report replaces an earlier one, an empty one does not.
@@ -112,6 +129,24 @@ impl Answer {
     )]
     pub(crate) fn native(&mut self, native: Native) {
         self.assembler.native(native);
+    }
+
+    /// Something came that belongs to the answer and is not shown.
+    #[cfg_attr(
+        not(feature = "anthropic"),
+        expect(dead_code, reason = "the other dialects show what they send")
+    )]
+    pub(crate) const fn progress(&mut self) {
+        self.progressed = true;
+    }
+
+    /// What was accumulated so far, for a dialect that quotes from it.
+    #[cfg_attr(
+        not(feature = "anthropic"),
+        expect(dead_code, reason = "the other dialects do not quote")
+    )]
+    pub(crate) const fn so_far(&self) -> &Assembler {
+        &self.assembler
     }
 
     pub(crate) const fn is_finished(&self) -> bool {

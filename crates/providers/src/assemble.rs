@@ -45,6 +45,10 @@ struct CallInParts {
     name: String,
     arguments: String,
     free_text: bool,
+    /// Where the last piece of the arguments begins.
+    last_piece: usize,
+    /// Each piece so far began with the whole of the one before.
+    repeats: bool,
 }
 
 /// A piece of a tool call as it came over the wire, before it is known which
@@ -79,6 +83,11 @@ impl Assembler {
         self.grow(delta.len())?;
         self.text.push_str(delta);
         Ok(())
+    }
+
+    /// Takes the visible text back, for a server that wrote its error there.
+    pub(crate) fn take_text(&mut self) -> String {
+        std::mem::take(&mut self.text)
     }
 
     /// More reasoning.
@@ -121,7 +130,7 @@ impl Assembler {
             name.clone_into(&mut call.name);
             delta.name = Some(name.to_owned());
         }
-        call.arguments.push_str(piece.arguments);
+        call.append(piece.arguments);
         call.free_text |= piece.free_text;
         Ok(delta)
     }
@@ -163,6 +172,24 @@ impl Assembler {
     /// The message in the provider's own words, to be sent back as it is.
     pub fn native(&mut self, native: Native) {
         self.native = Some(native);
+    }
+
+    /// The visible text so far.
+    #[must_use]
+    pub fn text_so_far(&self) -> &str {
+        &self.text
+    }
+
+    /// The reasoning so far.
+    #[must_use]
+    pub fn reasoning_so_far(&self) -> &str {
+        &self.reasoning
+    }
+
+    /// The arguments so far of the call in this place of the message.
+    #[must_use]
+    pub fn arguments_so_far(&self, slot: usize) -> Option<&str> {
+        self.calls.get(slot).map(|call| call.arguments.as_str())
     }
 
     /// What came so far.
@@ -238,7 +265,7 @@ impl Assembler {
             (None, None) => self.calls.len().checked_sub(1),
         };
         known.unwrap_or_else(|| {
-            self.calls.push(CallInParts { index, ..CallInParts::default() });
+            self.calls.push(CallInParts { index, repeats: true, ..CallInParts::default() });
             self.calls.len() - 1
         })
     }
@@ -281,6 +308,31 @@ impl CallInParts {
         name.is_none_or(|name| self.name.is_empty() || self.name == name)
     }
 
+    fn append(&mut self, piece: &str) {
+        if !piece.is_empty() {
+            let before = self.arguments.get(self.last_piece..).unwrap_or_default();
+            self.repeats = self.repeats && piece.starts_with(before);
+            self.last_piece = self.arguments.len();
+            self.arguments.push_str(piece);
+        }
+    }
+
+    /// The arguments as JSON. Qianfan sends all of them so far with each piece;
+    /// then the last piece alone is whole.
+    fn parsed(arguments: String, repeats: bool, last_piece: usize) -> Arguments {
+        let arguments = Arguments::parse(arguments);
+        match &arguments {
+            Arguments::Broken(raw) if repeats && last_piece > 0 => {
+                let last = raw.get(last_piece..).unwrap_or_default();
+                match Arguments::parse(last.to_owned()) {
+                    Arguments::Broken(_) => arguments,
+                    whole => whole,
+                }
+            }
+            _ => arguments,
+        }
+    }
+
     /// The call's id; a server that gives none gets one made from its place.
     fn id_or_made(id: Option<String>, slot: usize) -> String {
         id.unwrap_or_else(|| format!("call_{}", slot + 1))
@@ -300,7 +352,7 @@ impl CallInParts {
             name: self.name,
             arguments: match self.free_text {
                 true => Arguments::Whole(serde_json::Value::String(self.arguments).to_string()),
-                false => Arguments::parse(self.arguments),
+                false => Self::parsed(self.arguments, self.repeats, self.last_piece),
             },
         }
     }

@@ -179,6 +179,10 @@ pub enum FinishReason {
     ToolCalls,
     /// A safety filter cut it.
     ContentFilter,
+    /// The provider paused a long answer, and goes on with it when the conversation
+    /// is sent again with this message at its end (Anthropic's `pause_turn`).
+    /// Neither a whole answer nor silence.
+    Pause,
 }
 
 impl FinishReason {
@@ -190,6 +194,7 @@ impl FinishReason {
             Self::Length => "length",
             Self::ToolCalls => "tool_calls",
             Self::ContentFilter => "content_filter",
+            Self::Pause => "pause",
         }
     }
 }
