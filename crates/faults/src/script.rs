@@ -153,9 +153,10 @@ impl Script {
 impl fmt::Display for Script {
     /// One line a step: its number, its behaviour and what that does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, step) in self.steps.iter().enumerate() {
-            let name = step.name().unwrap_or("(built in code)");
-            writeln!(f, "{:>3}  {name:<21} {}", index + 1, step.behaviour())?;
+        let names = self.steps.iter().map(|step| step.name().unwrap_or("(built in code)"));
+        let width = names.clone().map(str::len).max().unwrap_or_default().max(21);
+        for (number, (name, step)) in (1..).zip(names.zip(&self.steps)) {
+            writeln!(f, "{number:>3}  {name:<width$} {}", step.behaviour())?;
         }
         Ok(())
     }

@@ -215,6 +215,14 @@ fn the_line_of_a_mistake_is_that_of_its_key() {
 }
 
 #[test]
+fn a_long_name_moves_the_column_of_all() {
+    let steps = ["whole", "http2_goaway_before_status"].map(|name| Step::named(name).unwrap());
+    let shown = Script::new(steps.to_vec()).unwrap().to_string();
+    let columns: Vec<_> = shown.lines().map(|line| line.find("an answer")).collect();
+    assert_eq!(columns, [Some(32), Some(32)], "{shown}");
+}
+
+#[test]
 fn an_unknown_name_in_code_is_told_without_a_line() {
     let error = Step::named("whale").unwrap_err();
     assert_eq!(error.line(), None);

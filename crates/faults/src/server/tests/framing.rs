@@ -183,6 +183,18 @@ async fn a_whole_document_is_compressed_to_the_length_it_announces() {
 }
 
 #[tokio::test]
+async fn a_corrupt_document_is_whole_http_and_cannot_be_inflated() {
+    let server = serve_named("gzip_corrupt").await;
+    let request =
+        post("/v1/chat/completions", "connection: close\r\n", &chat_body(false).to_string());
+    let mut client = Client::sending(&server, &request).await;
+    client.assert_end_of_file().await;
+    assert!(client.head().contains(&format!("content-length: {}", client.body().len())));
+    assert!(GzDecoder::new(client.body()).read_to_end(&mut Vec::new()).is_err());
+    assert_eq!(ended(&server), [Ended::Complete]);
+}
+
+#[tokio::test]
 async fn a_hang_up_composes_with_an_error_response() {
     let server = serve(vec![Step::named("quota").unwrap().hang_up(HangUp::AtOnce)]).await;
     let mut client = Client::sending(&server, &chat()).await;

@@ -128,6 +128,22 @@ async fn a_fin_without_notify_is_told_from_one_with_it() {
 }
 
 #[tokio::test]
+async fn a_failing_handshake_waits_as_long_as_its_step_says_and_stopping_ends_the_wait() {
+    let step = Step::named("tls_handshake_cut").unwrap().headers_delay(HANG * 10);
+    let server = serve(vec![step]).await;
+    let addr = server.addr();
+    let waiting = tokio::spawn(async move {
+        let mut tcp = TcpStream::connect(addr).await.unwrap();
+        tcp.read(&mut [0; 1]).await
+    });
+    while server.attempts() == 0 {
+        tokio::task::yield_now().await;
+    }
+    timeout(HANG, server.stop()).await.expect("stopping ends the wait");
+    assert!(!matches!(waiting.await.unwrap(), Ok(1..)));
+}
+
+#[tokio::test]
 async fn http2_over_tls_is_chosen_by_alpn() {
     let server = serve_named("http2_refused_stream").await;
     let tls = connect(&server).await.unwrap();
