@@ -9,6 +9,7 @@ mod patch;
 mod process;
 mod processes;
 mod report;
+mod stream;
 mod tree;
 
 use std::{io, path::Path, time::Duration};

@@ -18,14 +18,17 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    output::Collector,
     processes::{Mark, VARIABLE},
+    stream::Collector,
     tree::{Ended, Tree},
 };
 
 /// How long output is still read once the shell has ended: what is in the pipe
 /// comes at once, and whatever else holds the pipe may hold it for ever.
 const DRAIN: Duration = Duration::from_millis(250);
+
+/// How much is read at once, in bytes: what a pipe holds.
+const CHUNK: usize = 64 * 1024;
 
 /// Variables that programs need and that hold no secrets. Others, provider keys
 /// among them, do not reach the command.
@@ -180,7 +183,7 @@ impl Job<'_> {
 
 async fn collect(pipe: Option<impl AsyncRead + Unpin>, collector: &mut Collector) {
     let Some(mut pipe) = pipe else { return };
-    let mut chunk = vec![0; 16 * 1024];
+    let mut chunk = vec![0; CHUNK];
     // A pipe that cannot be read any more has ended for us.
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
         collector.push(chunk.get(..count).unwrap_or_default());

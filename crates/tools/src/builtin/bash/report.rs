@@ -105,7 +105,7 @@ fn signal_name(number: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin::bash::{output::Collector, tree::Ended};
+    use crate::builtin::bash::{stream::Collector, tree::Ended};
 
     fn told(end: End, read: bool, found: bool, left: Vec<i32>) -> String {
         let (stdout, stderr) = (Collector::default(), Collector::default());

@@ -215,6 +215,23 @@ async fn a_flood_is_bounded_and_both_ends_are_shown() {
 }
 
 #[tokio::test]
+#[ignore = "a measurement: run it alone, with --release and --nocapture"]
+async fn how_long_a_large_flood_takes() {
+    let fixture = Fixture::new();
+    for (source, bytes) in [("yes short line", 100_000_000), ("yes short line", 200_000_000)] {
+        let started = Instant::now();
+        let flood = command(&format!("{source} | head -c {bytes}"));
+        let text = timeout(SOON, fixture.text("Bash", flood)).await.unwrap();
+        println!("{source}, {bytes} bytes: {:?}", started.elapsed());
+        assert!(text.contains(" bytes left out here) …\n"));
+    }
+    let started = Instant::now();
+    let flood = command("head -c 200000000 /dev/zero");
+    timeout(SOON, fixture.text("Bash", flood)).await.unwrap();
+    println!("one line, 200000000 bytes: {:?}", started.elapsed());
+}
+
+#[tokio::test]
 async fn a_patch_command_is_told_to_the_guard_and_its_failure_is_not_hidden() {
     let fixture = Fixture::new();
     let run = fixture.call("Bash", command("patch() { cat > got; }; patch -p1 < /dev/null | cat"));
