@@ -24,6 +24,7 @@ mod bash;
 mod edit;
 mod fs;
 mod ledger;
+mod question;
 mod read;
 mod text;
 mod workspace;

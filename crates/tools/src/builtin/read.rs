@@ -11,6 +11,7 @@ use turnbuckle_errors::ErrorCode;
 use super::{
     Shared, Stop, arguments, fs,
     ledger::KEPT_TEXT,
+    question,
     text::{LINE_CHARS, binary, cut_line, missing, not_text},
 };
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
@@ -70,8 +71,7 @@ impl Tool for Read {
     }
 
     fn describe(&self, input: &Value) -> String {
-        let path = input.get("path").and_then(Value::as_str).unwrap_or("?");
-        format!("read the file {path}")
+        format!("read the file {}", question::path(input))
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

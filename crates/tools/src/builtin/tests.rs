@@ -19,31 +19,16 @@ fn what_models_are_told() {
 }
 
 #[test]
-fn effects_and_descriptions_tell_what_a_call_does() {
+fn effects_tell_what_a_call_does() {
     let fixture = Fixture::new();
-    for (tool, input, effect, description) in [
-        ("Read", json!({"path": "a"}), Effect::Read, "read the file a"),
-        (
-            "Write",
-            json!({"path": "a", "content": "four"}),
-            Effect::Mutate,
-            "write the whole file a (4 bytes)",
-        ),
-        ("Edit", json!({"path": "a"}), Effect::Mutate, "change one place in the file a"),
-        (
-            "Edit",
-            json!({"path": "a", "replace_all": true}),
-            Effect::Mutate,
-            "change every place of a text in the file a",
-        ),
-        ("Bash", json!({"command": "ls"}), Effect::Execute, "run the shell command: ls"),
+    for (tool, effect) in [
+        ("Read", Effect::Read),
+        ("Write", Effect::Mutate),
+        ("Edit", Effect::Mutate),
+        ("Bash", Effect::Execute),
     ] {
-        assert_eq!(fixture.tool(tool).effect(&input), effect);
-        assert_eq!(fixture.tool(tool).describe(&input), description);
+        assert_eq!(fixture.tool(tool).effect(&json!({})), effect);
     }
-    let long = fixture.tool("Bash").describe(&json!({"command": "x".repeat(5000)}));
-    assert!(long.starts_with("run the shell command (5000 bytes), which begins: xxx"));
-    assert!(long.len() < 2100);
 }
 
 /// Runs calls through the one door; the index of the one that ended the prompt.

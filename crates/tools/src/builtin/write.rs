@@ -10,6 +10,7 @@ use super::{
     Shared, Stop, arguments,
     fs::{self, StoreError, Stored},
     ledger::Seen,
+    question::{self, size},
     text::{bounded_diff, diff, not_text},
     workspace::Place,
 };
@@ -59,9 +60,12 @@ impl Tool for Write {
     }
 
     fn describe(&self, input: &Value) -> String {
-        let path = input.get("path").and_then(Value::as_str).unwrap_or("?");
-        let bytes = input.get("content").and_then(Value::as_str).map_or(0, str::len);
-        format!("write the whole file {path} ({bytes} bytes)")
+        let path = question::path(input);
+        let content = question::text(input, "content").unwrap_or_default();
+        let begin = question::begin("+ ", content);
+        let colon = if begin.is_empty() { "" } else { ":" };
+        let size = size(content);
+        format!("write the file {path}, as a new one or over the one there ({size}){colon}{begin}")
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
@@ -191,13 +195,6 @@ fn stale(path: &str, before: Option<&[u8]>, live: &[u8], content: &str) -> ToolE
              with its changes in mind:\n{change}"
         ),
     )
-}
-
-fn size(content: &str) -> String {
-    let count = |count: usize, what| {
-        if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-    };
-    format!("{}, {}", count(content.lines().count(), "line"), count(content.len(), "byte"))
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use turnbuckle_errors::ErrorCode;
 
 pub use self::patch::patch_command;
 use self::{process::Job, report::report};
-use super::{arguments, workspace::Workspace};
+use super::{arguments, question, workspace::Workspace};
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
 
 /// How long a command may run unless it asks for more.
@@ -32,8 +32,6 @@ const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
 const MAX_LIMIT: Duration = Duration::from_secs(300);
 /// The longest single argument that Linux takes, its end included, in bytes.
 const MAX_COMMAND: usize = 128 * 1024 - 1;
-/// How much of a command a permission question quotes, in characters.
-const QUOTED: usize = 2000;
 
 const DESCRIPTION: &str = "\
 Runs one shell command in the workspace root by `bash -c` (or `sh -c`), without a terminal and \
@@ -94,15 +92,8 @@ impl Tool for Bash {
     }
 
     fn describe(&self, input: &Value) -> String {
-        let command = input.get("command").and_then(Value::as_str).unwrap_or("?");
-        match command.char_indices().nth(QUOTED) {
-            None => format!("run the shell command: {command}"),
-            Some((end, _)) => format!(
-                "run the shell command ({} bytes), which begins: {}",
-                command.len(),
-                command.get(..end).unwrap_or_default()
-            ),
-        }
+        let command = question::text(input, "command").unwrap_or("?");
+        format!("run the shell command: {}", question::whole(command))
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

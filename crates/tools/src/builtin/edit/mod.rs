@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Shared, arguments};
+use super::{Shared, arguments, question};
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
 
 const DESCRIPTION: &str = "\
@@ -63,10 +63,15 @@ impl Tool for Edit {
     }
 
     fn describe(&self, input: &Value) -> String {
-        let path = input.get("path").and_then(Value::as_str).unwrap_or("?");
+        let path = question::path(input);
         let all = input.get("replace_all").and_then(Value::as_bool).unwrap_or_default();
         let what = if all { "every place of a text" } else { "one place" };
-        format!("change {what} in the file {path}")
+        let side = |name, mark| match question::text(input, name).unwrap_or_default() {
+            "" => "nothing".to_owned(),
+            text => format!("({}):{}", question::size(text), question::marked(mark, text)),
+        };
+        let (old, new) = (side("old_string", "- "), side("new_string", "+ "));
+        format!("change {what} in the file {path}, from {old}\nto {new}")
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
