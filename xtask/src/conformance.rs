@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use turnbuckle_providers::conformance::{self, Report};
 
 use crate::{
+    counts::Tally,
     course::Outcome,
     terminal::{complain, say},
     workspace::Workspace,
@@ -36,6 +37,9 @@ pub(crate) struct Args {
     /// Checks this protocol alone: chat.
     #[arg(long)]
     protocol: Option<String>,
+    /// Classifies every recorded error instead, and names its code and rule.
+    #[arg(long, conflicts_with = "protocol")]
+    errors: bool,
     /// Fails when the corpus is not there.
     #[arg(long)]
     require_corpus: bool,
@@ -50,12 +54,69 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(2));
     }
     let dir = args.dir.clone().unwrap_or_else(|| workspace.root().join(CORPUS));
-    say(format_args!("seed {}", args.seed));
-    let outcome = check(workspace, &dir, args.protocol.as_deref(), args.require_corpus, args.seed);
+    let outcome = match args.errors {
+        true => errors(&dir, args.require_corpus, true),
+        false => {
+            say(format_args!("seed {}", args.seed));
+            check(workspace, &dir, args.protocol.as_deref(), args.require_corpus, args.seed)
+        }
+    };
     outcome.notes.iter().for_each(say);
     outcome.trouble.iter().for_each(say);
     say(outcome.tally.line());
     Ok(ExitCode::from(u8::from(outcome.tally.failed > 0)))
+}
+
+/// The recorded errors as a part of `test`.
+pub(crate) fn errors_part(workspace: &Workspace, require_corpus: bool) -> Outcome {
+    errors(&workspace.root().join(CORPUS), require_corpus, false)
+}
+
+/// Classifies every recorded error of the corpus. Each must reach the code that
+/// is written down for it, and none the catch-all without a written reason.
+fn errors(dir: &Path, require_corpus: bool, every: bool) -> Outcome {
+    let mut outcome = Outcome::default();
+    let rows = match turnbuckle_errors::conformance::errors(dir) {
+        Ok(rows) => rows,
+        Err(_) if !dir.join("index.jsonl").is_file() => {
+            return no_corpus(outcome, dir, require_corpus);
+        }
+        Err(error) => {
+            outcome.tally.failed += 1;
+            outcome.trouble = Some(format!("cannot read {}: {error}", dir.display()));
+            return outcome;
+        }
+    };
+    for row in &rows {
+        let fault = row.fault();
+        outcome.tally += Tally::one(fault.is_none());
+        if every {
+            let reason = row.reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
+            let status = row.status;
+            outcome
+                .notes
+                .push(format!("{status}  {:<27} {:<36} {}{reason}", row.code, row.rule, row.file));
+        }
+        if let Some(fault) = fault {
+            let trouble = outcome.trouble.get_or_insert_default();
+            trouble.push_str(&format!("{}: {fault}\n", row.file));
+        }
+    }
+    let note = format!("counted: {} error bodies", rows.len());
+    outcome.note(note)
+}
+
+/// Says aloud that there is no corpus; a failure where it is required.
+fn no_corpus(mut outcome: Outcome, dir: &Path, required: bool) -> Outcome {
+    let absent = format!("NO CORPUS: there is no {}", dir.join("index.jsonl").display());
+    if required {
+        outcome.tally.failed += 1;
+        let trouble = outcome.trouble.get_or_insert_default();
+        trouble.push_str(&format!("{absent}, and the corpus is required\n"));
+        return outcome;
+    }
+    outcome.tally.skipped += 1;
+    outcome.note(absent)
 }
 
 /// Conformance as a part of `test`.
@@ -74,18 +135,7 @@ fn check(
     // The project's own streams are ours to get right: every one must match.
     add(&mut outcome, "own streams", &workspace.root().join(OWN), "chat", seed, 100.0);
     if !dir.join("index.jsonl").is_file() {
-        let absent = format!(
-            "NO CORPUS: there is no {}; only the project's own streams were checked",
-            dir.join("index.jsonl").display()
-        );
-        if require_corpus {
-            outcome.tally.failed += 1;
-            let trouble = outcome.trouble.get_or_insert_default();
-            trouble.push_str(&format!("{absent}, and the corpus is required\n"));
-            return outcome;
-        }
-        outcome.tally.skipped += 1;
-        return outcome.note(absent);
+        return no_corpus(outcome, dir, require_corpus);
     }
     for protocol in BUILT.iter().filter(|protocol| only.is_none_or(|only| only == **protocol)) {
         add(&mut outcome, protocol, dir, protocol, seed, ENOUGH);

@@ -1,6 +1,6 @@
 //! How many tests ran, read from what the test programs print.
 
-use std::ops::AddAssign;
+use std::{collections::BTreeMap, ops::AddAssign};
 
 /// Passed, failed, skipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -47,6 +47,19 @@ impl AddAssign for Tally {
     }
 }
 
+/// What tests over tables say of themselves, summed up: `counted: 112 wording rows`.
+pub(crate) fn told(output: &str) -> Vec<String> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    for line in output.lines().filter_map(|line| line.trim().strip_prefix("counted: ")) {
+        if let Some((count, what)) = line.split_once(' ')
+            && let Ok(count) = count.parse::<u64>()
+        {
+            *sums.entry(what).or_default() += count;
+        }
+    }
+    sums.into_iter().map(|(what, count)| format!("counted: {count} {what}")).collect()
+}
+
 fn number_before(line: &str, word: &str) -> u64 {
     let before = line.split(word).next().unwrap_or_default();
     let digits = before.rsplit(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
@@ -67,6 +80,13 @@ noise: 99 passed
 test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 7 filtered out; finished in 1.20s
 ";
         assert_eq!(Tally::read(output), Tally { passed: 15, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn what_tests_count_is_summed_by_its_name() {
+        let output =
+            "counted: 2 shapes\n counted: 3 rows\nnoise\ncounted: 5 shapes\ncounted: x y\n";
+        assert_eq!(told(output), ["counted: 3 rows", "counted: 7 shapes"]);
     }
 
     #[test]

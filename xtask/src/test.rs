@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     alone, arrows, conformance,
-    counts::Tally,
+    counts::{self, Tally},
     course::{Course, Outcome},
     faults,
     terminal::say,
@@ -52,6 +52,7 @@ pub(crate) fn all_parts(workspace: &Workspace, args: &Args, course: &mut Course)
     course.part("docs", || docs(workspace));
     course.part("alone", || alone::run(workspace));
     course.part("faults", || faults::part(args.seed));
+    course.part("errors", || Ok(conformance::errors_part(workspace, args.require_corpus)));
     course.part("conformance", || Ok(conformance::part(workspace, args.require_corpus, args.seed)));
 }
 
@@ -93,7 +94,16 @@ fn built(messages: &str) -> BTreeSet<String> {
 }
 
 fn tests(workspace: &Workspace) -> Result<Outcome> {
-    let args = ["test", "--workspace", "--all-targets", "--locked", "--no-fail-fast"];
+    // With their output, in which tests over tables say how much they counted.
+    let args = [
+        "test",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--no-fail-fast",
+        "--",
+        "--show-output",
+    ];
     counted(workspace, "tests", &args)
 }
 
@@ -109,8 +119,10 @@ fn counted(workspace: &Workspace, log: &str, args: &[&str]) -> Result<Outcome> {
         // It did not even build.
         outcome.tally.failed = 1;
     }
+    let told = counts::told(&ran.output);
     let ran = outcome.tally.passed + outcome.tally.failed;
-    Ok(outcome.note(format!("{ran} {} ran", log.replace('-', " "))))
+    let outcome = outcome.note(format!("{ran} {} ran", log.replace('-', " ")));
+    Ok(told.into_iter().fold(outcome, Outcome::note))
 }
 
 fn docs(workspace: &Workspace) -> Result<Outcome> {

@@ -36,7 +36,8 @@ fn list(args: &ListArgs) -> io::Result<()> {
     if args.json {
         for entry in catalogue::all() {
             let line = serde_json::json!({
-                "name": entry.name, "sentence": entry.sentence, "core": entry.core, "expected": entry.expected,
+                "name": entry.name, "sentence": entry.sentence, "core": entry.core,
+                "needs": entry.needs(), "expected": entry.expected,
             });
             writeln!(out, "{line}")?;
         }
@@ -45,11 +46,11 @@ fn list(args: &ListArgs) -> io::Result<()> {
     writeln!(out, "Behaviours (for --behaviour, and for steps of a script):")?;
     for entry in catalogue::all() {
         let code = entry.expected.code.unwrap_or("answers");
-        writeln!(out, "  {:<22} {:<28} {}", entry.name, code, entry.sentence)?;
+        writeln!(out, "  {:<26} {:<27} {}", entry.name, code, entry.sentence)?;
     }
     writeln!(out, "\nShipped scripts (for --script):")?;
     for script in Script::shipped() {
-        writeln!(out, "  {:<22} {}", script.name, script.sentence)?;
+        writeln!(out, "  {:<26} {}", script.name, script.sentence)?;
     }
     writeln!(out, "\nTry: turnbuckle faults serve --behaviour cut_inside_event --behaviour whole")?;
     out.flush()
@@ -66,7 +67,9 @@ async fn serve(args: &ServeArgs) -> Result<(), Failure> {
         io::stdout(),
         "listening on {base_url}\n{steps}\nrecord: {root}/_faults/requests\nend with Ctrl-C"
     );
-    if told.is_err() {
+    // With TLS a client has to trust the authority that signs for this server.
+    let trust = server.ca_pem().map_or(Ok(()), |pem| writeln!(io::stdout(), "{}", pem.trim_end()));
+    if told.and(trust).is_err() {
         return Ok(());
     }
     signalled().await;
