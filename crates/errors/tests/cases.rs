@@ -97,13 +97,13 @@ fn check(table: &str) -> Vec<Case> {
 #[test]
 fn every_reported_stream_failure_is_told_for_what_it_is() {
     let cases = check(STREAMS);
-    println!("{} stream cases", cases.len());
+    println!("counted: {} reported stream failures", cases.len());
 }
 
 #[test]
 fn every_wording_is_told_for_what_it_means() {
     let cases = check(WORDINGS);
-    println!("{} wording rows", cases.len());
+    println!("counted: {} wording rows", cases.len());
 }
 
 #[test]
