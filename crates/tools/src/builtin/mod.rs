@@ -26,6 +26,7 @@ mod fs;
 mod ledger;
 mod question;
 mod read;
+mod spill;
 mod text;
 mod workspace;
 mod write;
@@ -35,7 +36,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::ErrorCode;
 
-use self::{bash::Bash, edit::Edit, ledger::Ledger, read::Read, write::Write};
+use self::{bash::Bash, edit::Edit, ledger::Ledger, read::Read, spill::Outputs, write::Write};
 pub use self::{
     bash::patch_command,
     workspace::{Workspace, WorkspaceError},
@@ -54,8 +55,8 @@ pub fn tools(workspace: &Workspace) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(Read::new(shared.clone())),
         Arc::new(Write::new(shared.clone())),
-        Arc::new(Edit::new(shared)),
-        Arc::new(Bash::new(workspace.clone())),
+        Arc::new(Edit::new(shared.clone())),
+        Arc::new(Bash::new(shared)),
     ]
 }
 
@@ -64,13 +65,19 @@ pub fn tools(workspace: &Workspace) -> Vec<Arc<dyn Tool>> {
 struct Shared {
     workspace: Workspace,
     ledger: Arc<Ledger>,
+    outputs: Arc<Outputs>,
     /// Held by the one change that is under way.
     changing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Shared {
     fn new(workspace: Workspace) -> Self {
-        Self { workspace, ledger: Arc::default(), changing: Arc::default() }
+        Self {
+            workspace,
+            ledger: Arc::default(),
+            outputs: Arc::default(),
+            changing: Arc::default(),
+        }
     }
 
     /// Runs file work that changes nothing; it is left behind on cancellation.

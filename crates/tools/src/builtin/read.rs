@@ -85,12 +85,14 @@ impl Tool for Read {
 }
 
 fn read(shared: &Shared, wanted: &ReadArguments, stop: &Stop) -> Result<ToolOutput, ToolError> {
-    let place = shared.workspace.resolve(&wanted.path)?;
+    let output = shared.outputs.holding(&wanted.path);
+    let workspace = output.as_ref().unwrap_or(&shared.workspace);
+    let place = workspace.resolve(&wanted.path)?;
     if place.metadata.is_none() {
-        return Err(missing(&shared.workspace, &place.path, "; check the path"));
+        return Err(missing(workspace, &place.path, "; check the path"));
     }
     place.require_file()?;
-    let (mut file, _) = fs::open(&shared.workspace, &place.path)?;
+    let (mut file, _) = fs::open(workspace, &place.path)?;
     let mut window = Window::new(wanted.offset.unwrap_or(1), wanted.limit.unwrap_or(MAX_LINES));
     let mut hasher = blake3::Hasher::new();
     let mut kept = Vec::new();
@@ -114,9 +116,12 @@ fn read(shared: &Shared, wanted: &ReadArguments, stop: &Stop) -> Result<ToolOutp
         }
         window.push(bytes);
     }
-    let output = window.finish(&place.path)?;
-    shared.ledger.record_hash(&place.path, hasher.finalize(), Some(&kept));
-    Ok(ToolOutput::text(output))
+    let text = window.finish(&place.path)?;
+    // An output of a command is no file of the workspace.
+    if output.is_none() {
+        shared.ledger.record_hash(&place.path, hasher.finalize(), Some(&kept));
+    }
+    Ok(ToolOutput::text(text))
 }
 
 /// Reads until the chunk is full or the file ends.

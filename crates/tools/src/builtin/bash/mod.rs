@@ -22,8 +22,9 @@ use serde_json::Value;
 use turnbuckle_errors::ErrorCode;
 
 pub use self::patch::patch_command;
+pub(crate) use self::processes::Mark;
 use self::{process::Job, report::report};
-use super::{arguments, question, workspace::Workspace};
+use super::{Shared, arguments, question};
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
 
 /// How long a command may run unless it asks for more.
@@ -36,10 +37,11 @@ const MAX_COMMAND: usize = 128 * 1024 - 1;
 const DESCRIPTION: &str = "\
 Runs one shell command in the workspace root by `bash -c` (or `sh -c`), without a terminal and \
 with empty input. Each call is a new shell: a `cd` or a variable does not last. It may run 60 s, or \
-`timeout_ms`, at most 300000; then it is ended. Its background processes are ended with it, \
-whichever way it ends; one that starts a session of its own and also clears its environment may not \
-be found, and lives on. The output comes back with the exit code; more than 96 KiB or 4000 lines are cut in \
-the middle. A non-zero exit is a failure (TOOL_FAILED). Do not change files by shell patches \
+`timeout_ms`, at most 300000; then it is ended. Whichever way it ends, its background processes are \
+ended with it; one in a session of its own may escape this if it clears its environment, or where \
+the system has no `/proc`. The output comes back with the exit code; more than 96 KiB or 4000 lines \
+are cut in the middle, and the result then names a file for Read that has all of it, up to 64 MiB a \
+stream. A non-zero exit is a failure (TOOL_FAILED). Do not change files by shell patches \
 (`apply_patch`, `git apply`, `patch`) or hand-edited diffs: use Edit or Write.";
 
 /// The arguments of Bash.
@@ -57,14 +59,14 @@ struct BashArguments {
 /// Runs shell commands.
 pub(crate) struct Bash {
     spec: ToolSpec,
-    workspace: Workspace,
+    shared: Shared,
     has_bash: bool,
 }
 
 impl Bash {
-    pub(crate) fn new(workspace: Workspace) -> Self {
+    pub(crate) fn new(shared: Shared) -> Self {
         let has_bash = Path::new("/bin/bash").exists();
-        Self { spec: arguments::spec::<BashArguments>("Bash", DESCRIPTION), workspace, has_bash }
+        Self { spec: arguments::spec::<BashArguments>("Bash", DESCRIPTION), shared, has_bash }
     }
 
     /// The shell for a command.
@@ -104,11 +106,12 @@ impl Tool for Bash {
         let job = Job {
             shell: self.shell(patch.is_some()),
             command: &arguments.command,
-            folder: self.workspace.path(),
+            folder: self.shared.workspace.path(),
+            outputs: &self.shared.outputs,
             limit,
         };
         let result = match job.run(&context.cancel).await {
-            Ok(finished) => report(finished, limit),
+            Ok(finished) => report(&finished, limit),
             Err(error) => Err(not_started(&error)),
         };
         match (result, patch) {

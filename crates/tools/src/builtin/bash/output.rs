@@ -16,6 +16,8 @@ pub(super) struct HeadTail {
     head_size: Size,
     tail_size: Size,
     omitted: Size,
+    /// Where the whole stream is, if it was kept.
+    whole: Option<String>,
 }
 
 /// A line as text, and how much of the stream it was.
@@ -84,6 +86,16 @@ impl HeadTail {
         self.omitted = self.omitted.plus(missing);
     }
 
+    /// Whether something of the stream is not shown.
+    pub(super) fn leaves_out(&self) -> bool {
+        self.omitted != Size::default()
+    }
+
+    /// Says where the whole stream is.
+    pub(super) fn tell_whole(&mut self, place: Option<String>) {
+        self.whole = place;
+    }
+
     fn size(&self) -> Size {
         self.head_size.plus(self.tail_size)
     }
@@ -118,7 +130,7 @@ impl HeadTail {
             text.push_str(&line.text);
             text.push('\n');
         }
-        if self.omitted != Size::default() {
+        if self.leaves_out() {
             let Size { bytes, lines } = self.omitted;
             text.push_str(&format!("… ({lines} lines, {bytes} bytes left out here) …\n"));
         }
@@ -129,16 +141,21 @@ impl HeadTail {
     }
 }
 
-/// Both streams as one text within the bounds, saying what was cut.
-pub(super) fn render(mut stdout: HeadTail, mut stderr: HeadTail) -> String {
+/// Cuts both streams to the bounds, which they share.
+pub(super) fn fit(stdout: &mut HeadTail, stderr: &mut HeadTail) {
     let half = Size::ALL.half();
     // What one stream does not need the other may use.
     let (out, err) = (stdout.size(), stderr.size());
     stdout.shrink(Size::ALL.minus(err).max(half));
     stderr.shrink(Size::ALL.minus(out).max(half));
+}
+
+/// Both streams as one text, saying what was cut and where it is.
+pub(super) fn render(stdout: &HeadTail, stderr: &HeadTail) -> String {
+    let streams = [("stdout", stdout), ("stderr", stderr)];
     let mut text = String::new();
-    for (name, stream) in [("stdout", &stdout), ("stderr", &stderr)] {
-        if stream.size() != Size::default() || stream.omitted != Size::default() {
+    for (name, stream) in streams {
+        if stream.size() != Size::default() || stream.leaves_out() {
             text.push_str(&format!("[{name}]\n"));
             stream.render(&mut text);
         }
@@ -146,10 +163,13 @@ pub(super) fn render(mut stdout: HeadTail, mut stderr: HeadTail) -> String {
     if text.is_empty() {
         text.push_str("(no output)\n");
     }
-    if stdout.omitted.plus(stderr.omitted) != Size::default() {
-        text.push_str(
-            "(to see what was left out, send the output to a file in the workspace and Read it)\n",
-        );
+    for (name, stream) in streams.into_iter().filter(|(_, stream)| stream.leaves_out()) {
+        text.push_str(&match &stream.whole {
+            Some(place) => format!("(of {name} {place}; Read it with an offset)\n"),
+            None => format!(
+                "(to see what was left out of {name}, send it to a file in the workspace and Read it)\n"
+            ),
+        });
     }
     text
 }

@@ -6,6 +6,7 @@ use std::{
     path::Path,
     pin::pin,
     process::{ExitStatus, Stdio},
+    sync::Arc,
     time::Duration,
 };
 
@@ -18,10 +19,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    output::{self, HeadTail},
     processes::{Mark, VARIABLE},
     stream::Collector,
     tree::{Ended, Tree},
 };
+use crate::builtin::spill::{Outputs, Spill};
 
 /// How long output is still read once the shell has ended: what is in the pipe
 /// comes at once, and whatever else holds the pipe may hold it for ever.
@@ -76,14 +79,16 @@ pub(super) struct Job<'a> {
     pub(super) command: &'a str,
     pub(super) folder: &'a Path,
     pub(super) limit: Duration,
+    /// Where output goes that is too long to show.
+    pub(super) outputs: &'a Arc<Outputs>,
 }
 
 /// How a job ended, and what it printed.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) end: End,
-    pub(super) stdout: Collector,
-    pub(super) stderr: Collector,
+    pub(super) stdout: HeadTail,
+    pub(super) stderr: HeadTail,
     /// Whether the pipes were read to their end; something else may hold them.
     pub(super) read: bool,
     /// What became of the processes that the shell left, or was ended with.
@@ -109,11 +114,23 @@ impl Job<'_> {
     pub(super) async fn run(&self, cancel: &CancellationToken) -> io::Result<Finished> {
         let (mut child, mut tree) = self.spawn()?;
         let (mut stdout, mut stderr) = (Collector::default(), Collector::default());
+        let spill = || Spill::new(Arc::clone(self.outputs));
+        let (mut out_spill, mut err_spill) = (spill(), spill());
         let (out, err) = (child.stdout().take(), child.stderr().take());
         let reading = async {
-            tokio::join!(collect(out, &mut stdout), collect(err, &mut stderr));
+            tokio::join!(
+                collect(out, &mut stdout, &mut out_spill),
+                collect(err, &mut stderr, &mut err_spill)
+            );
         };
         let (end, tree, read) = self.follow(&mut *child, &mut tree, reading, cancel).await?;
+        let (mut stdout, mut stderr) = (stdout.finish(), stderr.finish());
+        output::fit(&mut stdout, &mut stderr);
+        for (stream, spill) in [(&mut stdout, out_spill), (&mut stderr, err_spill)] {
+            if stream.leaves_out() {
+                stream.tell_whole(spill.keep().await);
+            }
+        }
         Ok(Finished { end, stdout, stderr, read, tree })
     }
 
@@ -181,12 +198,18 @@ impl Job<'_> {
     }
 }
 
-async fn collect(pipe: Option<impl AsyncRead + Unpin>, collector: &mut Collector) {
+async fn collect(
+    pipe: Option<impl AsyncRead + Unpin>,
+    collector: &mut Collector,
+    spill: &mut Spill,
+) {
     let Some(mut pipe) = pipe else { return };
     let mut chunk = vec![0; CHUNK];
     // A pipe that cannot be read any more has ended for us.
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
-        collector.push(chunk.get(..count).unwrap_or_default());
+        let bytes = chunk.get(..count).unwrap_or_default();
+        collector.push(bytes);
+        spill.push(bytes).await;
     }
 }
 

@@ -6,7 +6,12 @@
 //! cannot be found. Only Linux lets us look; elsewhere, and without `/proc`, the
 //! shell's process group stands for all.
 
-use std::{collections::HashSet, ffi::OsString, fmt::Write as _, io};
+use std::{
+    collections::HashSet,
+    ffi::OsString,
+    fmt::{self, Write as _},
+    io,
+};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
@@ -17,7 +22,7 @@ pub(super) const VARIABLE: &str = "TURNBUCKLE_CALL";
 ///
 /// Unguessable, so that no other process has it by accident or by intent.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark(String);
+pub(crate) struct Mark(String);
 
 impl Mark {
     /// A new mark.
@@ -25,7 +30,7 @@ impl Mark {
     /// # Errors
     ///
     /// Where the system gives no random bytes.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         let mut bytes = [0; 16];
         random(&mut bytes)?;
         let mut mark = String::with_capacity(2 * bytes.len());
@@ -58,6 +63,12 @@ impl Mark {
     }
 }
 
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn random(bytes: &mut [u8]) -> io::Result<()> {
     let count = rustix::rand::getrandom(&mut *bytes, rustix::rand::GetRandomFlags::empty())?;
@@ -74,6 +85,7 @@ fn random(bytes: &mut [u8]) -> io::Result<()> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Process {
     /// One process: an id is used again, but not with the same start.
+    #[cfg(target_os = "linux")]
     One { id: Pid, started: u64 },
     /// The process group of a shell, where one cannot look closer.
     Group(Pid),
@@ -82,7 +94,9 @@ pub(super) enum Process {
 impl Process {
     pub(super) fn id(&self) -> i32 {
         match self {
-            Self::One { id, .. } | Self::Group(id) => id.as_raw_nonzero().get(),
+            #[cfg(target_os = "linux")]
+            Self::One { id, .. } => id.as_raw_nonzero().get(),
+            Self::Group(id) => id.as_raw_nonzero().get(),
         }
     }
 
@@ -92,8 +106,6 @@ impl Process {
         let _ = match self {
             #[cfg(target_os = "linux")]
             Self::One { id, started } => linux::signal(id, started, signal),
-            #[cfg(not(target_os = "linux"))]
-            Self::One { id, .. } => rustix::process::kill_process(id, signal),
             Self::Group(id) => kill_process_group(id, signal),
         };
     }

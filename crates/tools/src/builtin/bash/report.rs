@@ -20,7 +20,7 @@ const LISTED: usize = 10;
 ///
 /// `TOOL_FAILED` for an exit code that is not 0 and for a signal,
 /// `TOOL_TIMEOUT`, `TURN_ABORTED`.
-pub(super) fn report(finished: Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
+pub(super) fn report(finished: &Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
     let (code, how) = match finished.end {
         End::Exited(status) if status.success() => (None, "exit code 0".to_owned()),
         End::Exited(status) => (Some(ErrorCode::ToolFailed), exit(status)),
@@ -38,8 +38,8 @@ pub(super) fn report(finished: Finished, limit: Duration) -> Result<ToolOutput, 
             "the prompt was cancelled: the command was ended".to_owned(),
         ),
     };
-    let rest = rest(&finished);
-    let output = output::render(finished.stdout.finish(), finished.stderr.finish());
+    let rest = rest(finished);
+    let output = output::render(&finished.stdout, &finished.stderr);
     let text = format!("{how}\n{rest}{output}");
     match code {
         None => Ok(ToolOutput::text(text)),
@@ -105,13 +105,13 @@ fn signal_name(number: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builtin::bash::{stream::Collector, tree::Ended};
+    use crate::builtin::bash::{output::HeadTail, tree::Ended};
 
     fn told(end: End, read: bool, found: bool, left: Vec<i32>) -> String {
-        let (stdout, stderr) = (Collector::default(), Collector::default());
+        let (stdout, stderr) = (HeadTail::default(), HeadTail::default());
         let tree = Ended { found, left };
         let finished = Finished { end, stdout, stderr, read, tree };
-        match report(finished, Duration::from_secs(1)) {
+        match report(&finished, Duration::from_secs(1)) {
             Ok(output) => output.text,
             Err(error) => error.text,
         }

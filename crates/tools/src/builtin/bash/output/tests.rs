@@ -6,7 +6,9 @@ fn rendered(stdout: &[u8], stderr: &[u8], chunk: usize) -> String {
     let (mut out, mut err) = (Collector::default(), Collector::default());
     stdout.chunks(chunk).for_each(|chunk| out.push(chunk));
     err.push(stderr);
-    render(out.finish(), err.finish())
+    let (mut out, mut err) = (out.finish(), err.finish());
+    fit(&mut out, &mut err);
+    render(&out, &err)
 }
 
 #[test]

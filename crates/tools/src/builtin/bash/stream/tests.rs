@@ -1,10 +1,19 @@
-use super::{super::output::render, *};
+use super::{
+    super::output::{fit, render},
+    *,
+};
+
+fn shown(collector: Collector) -> String {
+    let (mut stdout, mut stderr) = (collector.finish(), HeadTail::default());
+    fit(&mut stdout, &mut stderr);
+    render(&stdout, &stderr)
+}
 
 /// One stream rendered, pushed in chunks of `chunk` bytes.
 fn rendered(bytes: &[u8], chunk: usize) -> String {
     let mut collector = Collector::default();
     bytes.chunks(chunk).for_each(|chunk| collector.push(chunk));
-    render(collector.finish(), HeadTail::default())
+    shown(collector)
 }
 
 /// What a collector holds, in bytes.
@@ -32,7 +41,7 @@ fn two_hundred_megabytes_are_swallowed_in_bounded_memory() {
     }
     collector.push(b"\x1b[31mthe end\x1b[0m");
     // Text is made of what is held only.
-    let text = render(collector.finish(), HeadTail::default());
+    let text = shown(collector);
     assert!(text.len() < 97 * 1024, "{}", text.len());
     assert!(text.starts_with("[stdout]\nshort line\n"));
     assert!(text.contains("short line\nthe end\n(to see"), "the tail is there");
@@ -44,7 +53,7 @@ fn two_hundred_megabytes_are_swallowed_in_bounded_memory() {
 
 #[test]
 fn floods_without_line_breaks_and_of_empty_lines_are_bounded() {
-    for (piece, shown) in [
+    for (piece, told) in [
         (vec![b'x'; 65_536], "more bytes of this line"),
         (vec![b'\n'; 65_536], " bytes left out here"),
         (vec![b'\r'; 65_536], ""),
@@ -57,9 +66,9 @@ fn floods_without_line_breaks_and_of_empty_lines_are_bounded() {
             collector.push(&piece);
             assert!(held(&collector) < BOUND, "{}", held(&collector));
         }
-        let text = render(collector.finish(), HeadTail::default());
+        let text = shown(collector);
         assert!(text.len() < 97 * 1024, "{}", text.len());
-        assert!(text.contains(shown), "{}", text.chars().take(200).collect::<String>());
+        assert!(text.contains(told), "{}", text.chars().take(200).collect::<String>());
         assert!(!text.contains('\u{fffd}'), "a character was cut");
     }
 }
