@@ -59,7 +59,7 @@ fn check(text: &str, expected: &str) {
 #[test]
 fn every_vendor_token_is_masked_wherever_it_stands() {
     let rows = tokens();
-    println!("{} token shapes", rows.len());
+    println!("counted: {} redaction shapes", rows.len());
     assert!(rows.len() >= 60, "{} shapes", rows.len());
     for (prefix, body) in rows {
         let token = format!("{prefix}{body}");
