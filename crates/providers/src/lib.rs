@@ -21,6 +21,7 @@ mod facts;
 mod intake;
 #[cfg(feature = "adapter")]
 mod loose;
+pub mod profiles;
 mod provider;
 mod request;
 #[cfg(feature = "adapter")]
