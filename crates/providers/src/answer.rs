@@ -58,6 +58,7 @@ impl Answer {
     }
 
     /// JSON came that says nothing this dialect knows: no sign of an answer.
+    #[cfg(feature = "openai-chat")]
     pub(crate) const fn foreign_event(&mut self) {
         self.foreign = true;
     }
@@ -68,6 +69,7 @@ impl Answer {
     }
 
     /// Takes the visible text back, for a server that wrote its error there.
+    #[cfg(feature = "openai-chat")]
     pub(crate) fn take_text(&mut self) -> String {
         self.waiting.retain(|event| !matches!(event, StreamEvent::Text(_)));
         self.assembler.take_text()

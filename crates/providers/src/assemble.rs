@@ -86,6 +86,7 @@ impl Assembler {
     }
 
     /// Takes the visible text back, for a server that wrote its error there.
+    #[cfg(feature = "openai-chat")]
     pub(crate) fn take_text(&mut self) -> String {
         std::mem::take(&mut self.text)
     }

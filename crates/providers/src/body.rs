@@ -109,6 +109,10 @@ impl<D: Dialect> BodyDecoder<D> {
 
     /// What a body that ended without its terminal event did wrong.
     pub(crate) const fn shortfall(&self) -> Protocol {
+        // Whole JSON, but nobody's answer.
+        if self.answer.is_foreign() {
+            return Protocol::Undecodable;
+        }
         if self.has_begun() { Protocol::EndedEarly } else { Protocol::EmptyBody }
     }
 }

@@ -17,6 +17,8 @@ mod conversation;
 mod event;
 #[cfg(feature = "adapter")]
 mod facts;
+#[cfg(feature = "openai-chat")]
+mod halves;
 #[cfg(feature = "adapter")]
 mod intake;
 #[cfg(feature = "adapter")]

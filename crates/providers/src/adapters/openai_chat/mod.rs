@@ -14,6 +14,7 @@
 mod facts;
 mod request;
 mod stream;
+mod think;
 mod wire;
 
 use std::{borrow::Cow, fmt, sync::Arc};

@@ -1,18 +1,20 @@
 //! The events of a Chat Completions stream.
 
-use std::ops::ControlFlow;
+use std::{borrow::Cow, ops::ControlFlow};
 
 use serde_json::value::RawValue;
 use turnbuckle_errors::Protocol;
 
 use super::{
-    facts::{Finish, finish, in_band},
+    facts::{Finish, broken_off, error_in, finish, in_band},
+    think::Splitter,
     wire::{Call, Chunk, Delta, Function},
 };
 use crate::{
     TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
+    halves::{self, Mender},
     loose::Object,
 };
 
@@ -22,6 +24,13 @@ use crate::{
 pub(super) struct Chat {
     /// A delta came, so a whole message in a later chunk only repeats it.
     streamed: bool,
+    text: Mender,
+    reasoning: Mender,
+    arguments: Mender,
+    /// The index of the call whose arguments wait for half a character.
+    waiting_call: Option<u64>,
+    /// Where the server means reasoning by `<think>`.
+    think: Option<Splitter>,
 }
 
 impl Dialect for Chat {
@@ -29,100 +38,203 @@ impl Dialect for Chat {
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
         }
-        self.json(answer, data)
+        self.one_or_many(answer, data)
     }
 
     fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
-        // Google's gateway wraps its errors in a list.
-        match body.starts_with('[') {
-            true => match serde_json::from_str::<Vec<&RawValue>>(body) {
-                Ok(parts) => parts.iter().try_for_each(|part| self.json(answer, part.get())),
-                Err(_) => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
-            },
-            false => self.json(answer, body),
-        }
+        self.one_or_many(answer, body)
     }
 }
 
 impl Chat {
-    fn json(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
-        let chunk: Chunk<'_> = match serde_json::from_str(json) {
-            Ok(chunk) => chunk,
-            // The answer is whole already.
-            Err(_) if answer.is_finished() => return ControlFlow::Continue(()),
-            Err(_) => return ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
+    /// For a server that means reasoning by a `<think>` at the start of its text.
+    pub(super) fn with_think_tags() -> Self {
+        Self { think: Some(Splitter::default()), ..Self::default() }
+    }
+
+    /// A chunk, or a list of them: Google's gateway wraps its errors so, in a body
+    /// as in an event.
+    fn one_or_many(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
+        if !json.trim_start().starts_with('[') {
+            return self.json(answer, json);
+        }
+        let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(json) else {
+            return undecodable(answer);
         };
+        // The list is whole JSON, so what is no chunk in it was not cut either.
+        answer.foreign_event();
+        parts.iter().try_for_each(|part| self.json(answer, part.get()))
+    }
+
+    fn json(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
+        match serde_json::from_str(json) {
+            Ok(chunk) => self.read(answer, json, chunk, false),
+            Err(_) => {
+                let Some(marked) = halves::mark(json) else { return undecodable(answer) };
+                match serde_json::from_str(&marked.json) {
+                    Ok(chunk) => self.read(answer, &marked.json, chunk, marked.marks),
+                    Err(_) => undecodable(answer),
+                }
+            }
+        }
+    }
+
+    fn read(
+        &mut self,
+        answer: &mut Answer,
+        json: &str,
+        chunk: Chunk<'_>,
+        marked: bool,
+    ) -> ControlFlow<Stop> {
         // What came with an error is dropped with the attempt, its cost is not.
         answer.usage(chunk.reported_usage());
         if chunk.is_error() {
             return ControlFlow::Break(in_band(json));
         }
+        if !chunk.is_ours() {
+            answer.foreign_event();
+            return ControlFlow::Continue(());
+        }
         answer.event();
-        self.chunk(answer, chunk)
+        self.chunk(answer, chunk, marked)
     }
 
-    fn chunk(&mut self, answer: &mut Answer, chunk: Chunk<'_>) -> ControlFlow<Stop> {
+    fn chunk(&mut self, answer: &mut Answer, chunk: Chunk<'_>, marked: bool) -> ControlFlow<Stop> {
         let Some(choice) = chunk.choices.choice else { return ControlFlow::Continue(()) };
         let message = choice.message.filter(|_| !self.streamed);
         self.streamed |= choice.delta.is_some();
-        let Some(Object(delta)) = choice.delta.or(message.map(|message| *message)) else {
-            return finish_with(answer, &choice.finish_reason.0);
+        let taken = match choice.delta.or(message.map(|message| *message)) {
+            Some(Object(delta)) if !answer.is_finished() => self.take(answer, delta, marked),
+            _ => Ok(()),
         };
-        if !answer.is_finished()
-            && let Err(too_large) = take(answer, delta)
-        {
-            return ControlFlow::Break(too_large.into());
+        let word = &choice.finish_reason.0;
+        let taken = match word.is_empty() {
+            true => taken,
+            false => taken.and_then(|()| self.rest(answer)),
+        };
+        match taken {
+            Ok(()) => finish_with(answer, word),
+            Err(too_large) => ControlFlow::Break(too_large.into()),
         }
-        finish_with(answer, &choice.finish_reason.0)
     }
-}
 
-fn take(answer: &mut Answer, mut delta: Delta<'_>) -> Result<(), TooLarge> {
-    answer.reasoning(delta.take_reasoning())?;
-    answer.text(delta.content.text.0)?;
-    if let Some(others) = delta.content.others {
-        answer.refusal(others.refusal.0)?;
+    fn take(
+        &mut self,
+        answer: &mut Answer,
+        mut delta: Delta<'_>,
+        marked: bool,
+    ) -> Result<(), TooLarge> {
+        answer.reasoning(self.reasoning.mend(delta.take_reasoning(), marked))?;
+        let text = self.text.mend(delta.content.text.0, marked);
+        match &mut self.think {
+            None => answer.text(text)?,
+            Some(splitter) => {
+                let split = splitter.take(text);
+                answer.reasoning(split.reasoning)?;
+                answer.text(split.text)?;
+            }
+        }
+        if let Some(others) = delta.content.others {
+            answer.refusal(self.text.mend(others.refusal.0, marked))?;
+        }
+        answer.refusal(self.text.mend(delta.refusal.0, marked))?;
+        for Object(call) in &delta.tool_calls.0 {
+            self.take_call(answer, call, marked)?;
+        }
+        match &delta.function_call {
+            Some(legacy) if delta.tool_calls.0.is_empty() => {
+                self.take_legacy_call(answer, &legacy.0, marked)
+            }
+            _ => Ok(()),
+        }
     }
-    answer.refusal(delta.refusal.0)?;
-    for Object(call) in &delta.tool_calls.0 {
-        take_call(answer, call)?;
-    }
-    match &delta.function_call {
-        Some(legacy) if delta.tool_calls.0.is_empty() => take_legacy_call(answer, &legacy.0),
-        _ => Ok(()),
-    }
-}
 
-fn take_legacy_call(answer: &mut Answer, legacy: &Function<'_>) -> Result<(), TooLarge> {
-    let arguments = legacy.arguments();
-    // Snowflake sends an empty object where there is no call.
-    if legacy.name.is_empty() && arguments.is_empty() {
-        return Ok(());
+    /// The answer ends: gives out what waited for more of it.
+    fn rest(&mut self, answer: &mut Answer) -> Result<(), TooLarge> {
+        if answer.is_finished() {
+            return Ok(());
+        }
+        answer.reasoning(self.reasoning.rest())?;
+        let half = self.text.rest();
+        match &mut self.think {
+            None => answer.text(half)?,
+            Some(splitter) => {
+                for split in [splitter.take(Cow::Borrowed(half)), splitter.rest()] {
+                    answer.reasoning(split.reasoning)?;
+                    answer.text(split.text)?;
+                }
+            }
+        }
+        self.rest_of_call(answer)
     }
-    answer.tool_call(WireCall {
+
+    fn take_legacy_call(
+        &mut self,
+        answer: &mut Answer,
+        legacy: &Function<'_>,
+        marked: bool,
+    ) -> Result<(), TooLarge> {
+        let (arguments, marked_here) = legacy.arguments();
+        // Snowflake sends an empty object where there is no call.
+        if legacy.name.is_empty() && arguments.is_empty() {
+            return Ok(());
+        }
+        let arguments = self.arguments.mend(arguments, marked || marked_here);
         // There is never more than one.
-        index: Some(0),
-        name: Some(&legacy.name.0),
-        arguments: &arguments,
-        ..WireCall::default()
-    })
+        self.waiting_call = Some(0);
+        answer.tool_call(WireCall {
+            index: Some(0),
+            name: Some(&legacy.name.0),
+            arguments: &arguments,
+            ..WireCall::default()
+        })
+    }
+
+    fn take_call(
+        &mut self,
+        answer: &mut Answer,
+        call: &Call<'_>,
+        marked: bool,
+    ) -> Result<(), TooLarge> {
+        let (function, custom) = (&call.function.0, &call.custom.0);
+        let (arguments, marked_here) = function.arguments();
+        let free_text = !custom.name.is_empty() || !custom.input.is_empty();
+        let says_nothing = call.id.is_empty() && function.name.is_empty() && arguments.is_empty();
+        if says_nothing && !free_text {
+            return Ok(());
+        }
+        let name = if free_text { &custom.name.0 } else { &function.name.0 };
+        if self.arguments.holds() && (!name.is_empty() || call.index.0 != self.waiting_call) {
+            self.rest_of_call(answer)?;
+        }
+        let arguments = if free_text { Cow::Borrowed(&*custom.input.0) } else { arguments };
+        let arguments = self.arguments.mend(arguments, marked || marked_here);
+        self.waiting_call = call.index.0;
+        answer.tool_call(WireCall {
+            index: call.index.0,
+            id: Some(&call.id.0),
+            name: Some(name),
+            arguments: &arguments,
+            free_text,
+        })
+    }
+
+    /// Half a character at the end of a call's arguments stays alone.
+    fn rest_of_call(&mut self, answer: &mut Answer) -> Result<(), TooLarge> {
+        let arguments = self.arguments.rest();
+        if arguments.is_empty() {
+            return Ok(());
+        }
+        answer.tool_call(WireCall { index: self.waiting_call, arguments, ..WireCall::default() })
+    }
 }
 
-fn take_call(answer: &mut Answer, call: &Call<'_>) -> Result<(), TooLarge> {
-    let (function, custom) = (&call.function.0, &call.custom.0);
-    let arguments = function.arguments();
-    let free_text = !custom.name.is_empty() || !custom.input.is_empty();
-    let says_nothing = call.id.is_empty() && function.name.is_empty() && arguments.is_empty();
-    if says_nothing && !free_text {
-        return Ok(());
+/// What is broken after the finish reason takes nothing from the answer.
+fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
+    match answer.is_finished() {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
     }
-    answer.tool_call(WireCall {
-        index: call.index.0,
-        id: Some(&call.id.0),
-        name: Some(if free_text { &custom.name.0 } else { &function.name.0 }),
-        arguments: if free_text { &custom.input.0 } else { &arguments },
-        free_text,
-    })
 }
 
 fn finish_with(answer: &mut Answer, word: &str) -> ControlFlow<Stop> {
@@ -135,9 +247,20 @@ fn finish_with(answer: &mut Answer, word: &str) -> ControlFlow<Stop> {
             ControlFlow::Continue(())
         }
         // A whole answer that is then called broken is broken: an error wins.
-        Finish::Failed(stop) => ControlFlow::Break(stop),
+        Finish::BrokenOff(kind) => {
+            let written = answer.partial().text;
+            ControlFlow::Break(match error_in(&written, kind) {
+                Some(stop) => {
+                    answer.take_text();
+                    stop
+                }
+                None => broken_off(kind, word),
+            })
+        }
     }
 }
 
+#[cfg(test)]
+mod cases;
 #[cfg(test)]
 mod tests;

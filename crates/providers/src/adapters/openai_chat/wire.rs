@@ -12,6 +12,7 @@ use serde::{
 use serde_json::value::RawValue;
 use turnbuckle_errors::Usage;
 
+use crate::halves;
 use crate::loose::{Count, List, Object, Says, Text, nothing_for};
 
 /// A chunk of a stream, or a whole completion: they differ in one field.
@@ -28,17 +29,30 @@ pub(super) struct Chunk<'a> {
     message: Says,
     detail: Says,
     errors: Says,
+    error_type: Says,
+    error_message: Says,
+    status_code: Count,
 }
 
 impl Chunk<'_> {
+    /// Whether it says anything of an answer; a chunk without choices may.
+    pub(super) fn is_ours(&self) -> bool {
+        self.choices.present
+            || self.object.0.starts_with("chat.completion")
+            || self.reported_usage() != Usage::default()
+    }
+
     /// Whether it is an error, wholly or among other things.
     pub(super) fn is_error(&self) -> bool {
         // vLLM types its errors `"object":"error"`; FastAPI servers send `detail`,
-        // Cloudflare `errors`, and some gateways nothing but a `message`.
+        // Cloudflare `errors`, some gateways nothing but a `message`; and one relay
+        // wrote `error_type`, `error_message` and `status_code` beside `choices: null`.
         let nothing_else = !self.choices.present;
         self.error.0
             || self.object.0 == "error"
             || (nothing_else && (self.message.0 || self.detail.0 || self.errors.0))
+            || (nothing_else && (self.error_type.0 || self.error_message.0))
+            || (nothing_else && self.status_code.0.is_some_and(|status| status >= 400))
     }
 
     /// The token counts, wherever they stand: at the top, in the choice (Moonshot),
@@ -292,14 +306,20 @@ pub(super) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// The arguments' text. A few gateways send the object itself.
-    pub(super) fn arguments(&self) -> Cow<'a, str> {
+    /// The arguments' text, and whether halves of characters had to be marked in
+    /// it. A few gateways send the object itself.
+    pub(super) fn arguments(&self) -> (Cow<'a, str>, bool) {
         match self.arguments.map(RawValue::get) {
-            None | Some("null") => Cow::Borrowed(""),
-            Some(text) if text.starts_with('"') => {
-                serde_json::from_str::<Text<'a>>(text).unwrap_or_default().0
-            }
-            Some(value) => Cow::Borrowed(value),
+            None | Some("null") => (Cow::Borrowed(""), false),
+            Some(text) if text.starts_with('"') => match serde_json::from_str::<Text<'a>>(text) {
+                Ok(text) => (text.0, false),
+                // It is whole JSON, so only halves can be wrong with it.
+                Err(_) => halves::mark(text).map_or_else(Default::default, |marked| {
+                    let text: String = serde_json::from_str(&marked.json).unwrap_or_default();
+                    (Cow::Owned(text), marked.marks)
+                }),
+            },
+            Some(value) => (Cow::Borrowed(value), false),
         }
     }
 }
