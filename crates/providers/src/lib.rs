@@ -26,6 +26,8 @@ mod loose;
 pub mod profiles;
 mod provider;
 mod request;
+#[cfg(feature = "openai-chat")]
+mod schema;
 #[cfg(feature = "adapter")]
 mod sse;
 #[cfg(feature = "http")]

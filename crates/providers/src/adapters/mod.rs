@@ -2,5 +2,5 @@
 
 #[cfg(feature = "openai-chat")]
 pub mod openai_chat;
-#[cfg(any(feature = "openai-responses", feature = "anthropic", feature = "gemini"))]
+#[cfg(feature = "adapter")]
 pub(crate) mod settings;

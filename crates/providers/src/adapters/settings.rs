@@ -79,7 +79,10 @@ impl Settings {
         };
         let transport = match self.transport {
             Some(transport) => transport,
-            None => Arc::new(ReqwestTransport::new(&self.clocks).map_err(ConfigError::Transport)?),
+            None => Arc::new(
+                ReqwestTransport::for_server(&endpoint, &self.clocks)
+                    .map_err(ConfigError::Transport)?,
+            ),
         };
         let wire = Wire { transport, clocks: self.clocks, redact };
         Ok(Connection { endpoint, headers, wire })

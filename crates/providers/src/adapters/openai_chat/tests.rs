@@ -1,6 +1,12 @@
+use std::borrow::Cow;
+
 use turnbuckle_errors::{ErrorCode, Failure};
 
 use super::*;
+use crate::{
+    ToolDefinition,
+    testing::{ScriptedResponse, ScriptedTransport},
+};
 
 fn code(builder: OpenAiChatBuilder) -> ErrorCode {
     Failure::from(builder.build().unwrap_err()).code()
@@ -26,7 +32,7 @@ fn a_wrong_setting_is_found_before_any_request() {
 fn a_key_from_a_file_may_end_in_a_line_break() {
     let provider =
         OpenAiChat::builder("http://127.0.0.1:1/v1").api_key("sk-abcdef123\r\n").build().unwrap();
-    let (name, value) = &provider.headers[0];
+    let (name, value) = &provider.connection.headers[0];
     assert_eq!((name.as_str(), value.expose_secret()), ("authorization", "Bearer sk-abcdef123"));
 }
 
@@ -53,7 +59,8 @@ fn the_key_is_masked_whatever_the_host_knows() {
         .redactor(Arc::new(Nothing))
         .build()
         .unwrap();
-    let masked = provider.wire.redact.redact("plain-looking-word and another-secret-word");
+    let masked =
+        provider.connection.wire.redact.redact("plain-looking-word and another-secret-word");
     assert_eq!(masked, "[redacted] and [redacted]");
 }
 
@@ -76,4 +83,92 @@ fn no_debug_output_shows_a_secret() {
     );
     let shown = format!("{provider:?} {head:?} {error:?} {error} {:?}", provider.endpoint());
     assert!(!shown.contains("canary"), "{shown}");
+}
+
+/// The one request that an adapter of this profile makes.
+async fn sent(builder: OpenAiChatBuilder, request: &ChatRequest) -> Result<HttpRequest, Failure> {
+    let transport = ScriptedTransport::new([ScriptedResponse::new(200)]);
+    let provider = builder.transport(Arc::new(transport.clone())).build().unwrap();
+    provider.open(request, AttemptContext::default()).await?;
+    Ok(transport.requests().remove(0))
+}
+
+fn header<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
+    let found = request.headers.iter().rfind(|(known, _)| known == name);
+    found.map(|(_, value)| value.expose_secret())
+}
+
+#[tokio::test]
+async fn a_profile_gives_the_address_the_key_and_the_session_their_places() {
+    let mut request = ChatRequest::new("m");
+    request.session_id = Some("s-1".into());
+    let xai = OpenAiChat::for_profile(&profiles::XAI).api_key("key-123456");
+    let http = sent(xai, &request).await.unwrap();
+    assert_eq!(http.endpoint.to_string(), "https://api.x.ai/v1/chat/completions");
+    assert_eq!(header(&http, "authorization"), Some("Bearer key-123456"));
+    assert_eq!(header(&http, "x-grok-conv-id"), Some("s-1"));
+
+    let azure = OpenAiChat::for_profile(&profiles::AZURE)
+        .base_url("https://r.openai.azure.com/openai/v1")
+        .api_key("key-123456")
+        .user_agent("mine/2");
+    let http = sent(azure, &request).await.unwrap();
+    assert_eq!(header(&http, "api-key"), Some("key-123456"));
+    assert_eq!(header(&http, "authorization"), None);
+    assert_eq!(header(&http, "user-agent"), Some("mine/2"));
+
+    // A session id that no header carries is left out, and costs nothing but a cache.
+    request.session_id = Some("né".into());
+    let http = sent(OpenAiChat::for_profile(&profiles::XAI), &request).await.unwrap();
+    assert_eq!(header(&http, "x-grok-conv-id"), None);
+}
+
+#[test]
+fn a_profile_names_the_provider_and_sets_its_clock() {
+    let openrouter = OpenAiChat::for_profile(&profiles::OPENROUTER).build().unwrap();
+    assert_eq!(openrouter.id(), "openrouter");
+    assert_eq!(openrouter.connection.wire.clocks.byte_idle.as_secs(), 60);
+    assert_eq!(OpenAiChat::builder("http://h").build().unwrap().id(), "openai-chat");
+    assert_eq!(code(OpenAiChat::for_profile(&profiles::AZURE)), ErrorCode::InvalidConfig);
+    let agent = OpenAiChat::builder("http://h").user_agent("two\nlines");
+    assert_eq!(code(agent), ErrorCode::InvalidConfig);
+}
+
+#[tokio::test]
+async fn a_tool_that_cannot_be_sent_fails_before_any_request() {
+    let mut request = ChatRequest::new("m");
+    request.tools = vec![ToolDefinition {
+        name: "mcp__x__any".into(),
+        description: String::new(),
+        input_schema: true.into(),
+    }];
+    let transport = ScriptedTransport::new([]);
+    let provider =
+        OpenAiChat::builder("http://h").transport(Arc::new(transport.clone())).build().unwrap();
+    let failure = provider.open(&request, AttemptContext::default()).await.unwrap_err();
+    assert_eq!(
+        (failure.code(), failure.phase()),
+        (ErrorCode::InvalidRequest, Some(Phase::Request))
+    );
+    assert_eq!(failure.details().delivered, Some(Delivered::No));
+    assert!(!failure.retriable() && failure.message().as_str().contains("`mcp__x__any`"));
+    assert!(transport.requests().is_empty());
+}
+
+#[tokio::test]
+async fn think_tags_are_reasoning_where_the_profile_says_so() {
+    for (profile, text) in [(&profiles::PERPLEXITY, "b"), (&profiles::OPENAI, "<think>a</think>b")]
+    {
+        let response = ScriptedResponse::new(200)
+            .event(r#"{"choices":[{"delta":{"content":"<think>a</think>b"}}]}"#)
+            .event(r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#);
+        let transport = Arc::new(ScriptedTransport::new([response]));
+        let provider = OpenAiChat::for_profile(profile).transport(transport).build().unwrap();
+        let mut stream =
+            provider.open(&ChatRequest::new("m"), AttemptContext::default()).await.unwrap();
+        while let Some(event) = stream.next().await {
+            event.unwrap();
+        }
+        assert_eq!(stream.partial().text, text, "{}", profile.name);
+    }
 }
