@@ -1,0 +1,377 @@
+//! The events of a Messages stream.
+
+use std::{borrow::Cow, ops::ControlFlow};
+
+use serde_json::value::RawValue;
+use turnbuckle_errors::Protocol;
+
+use super::{
+    DIALECT,
+    blocks::{Blocks, Body},
+    facts::{Finish, finish, in_band},
+    wire::{self, Delta, Event, Message, RawDelta, WireUsage},
+};
+use crate::{
+    FinishReason, Native, TooLarge,
+    answer::{Answer, Dialect, Stop},
+    assemble::WireCall,
+};
+
+/// Reads events into an answer. The answer is complete at `message_stop`, or once a
+/// `message_delta` gave a stop reason.
+#[derive(Debug)]
+pub(super) struct Messages {
+    /// The model that was asked.
+    model: String,
+    blocks: Blocks,
+    calls: usize,
+    usage: WireUsage,
+    id: Option<String>,
+    /// What `message_start` said already of the end.
+    announced: String,
+}
+
+impl Messages {
+    pub(super) fn new(model: &str) -> Self {
+        Self {
+            model: model.to_owned(),
+            blocks: Blocks::default(),
+            calls: 0,
+            usage: WireUsage::default(),
+            id: None,
+            announced: String::new(),
+        }
+    }
+}
+
+impl Dialect for Messages {
+    fn event(&mut self, answer: &mut Answer, name: &str, data: &str) -> ControlFlow<Stop> {
+        // OpenRouter ends this dialect too as it ends Chat Completions.
+        if data.trim() == "[DONE]" {
+            return ControlFlow::Break(Stop::Done);
+        }
+        self.json(answer, name, data)
+    }
+
+    fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
+        match body.starts_with('[') {
+            true => match serde_json::from_str::<Vec<&RawValue>>(body) {
+                Ok(parts) => parts.iter().try_for_each(|part| self.json(answer, "", part.get())),
+                Err(_) => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
+            },
+            false => self.json(answer, "", body),
+        }
+    }
+}
+
+impl Messages {
+    fn json(&mut self, answer: &mut Answer, name: &str, json: &str) -> ControlFlow<Stop> {
+        let event: Event<'_> = match serde_json::from_str(json) {
+            Ok(event) => event,
+            // The answer is whole already.
+            Err(_) if answer.is_finished() => return ControlFlow::Continue(()),
+            Err(_) => return ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
+        };
+        // A few gateways leave the type to the name of the event.
+        let kind = if event.r#type.is_empty() { name } else { &event.r#type.0 };
+        if let Some(usage) = &event.usage {
+            // What came with an error is dropped with the attempt, its cost is not.
+            self.usage(answer, &usage.0);
+        }
+        if event.is_error(kind) {
+            return ControlFlow::Break(in_band(json));
+        }
+        match kind {
+            "ping" => return ControlFlow::Continue(()),
+            "message_stop" => return self.message_stop(answer),
+            _ => answer.event(),
+        }
+        let taken = match kind {
+            "content_block_delta" => self.delta(answer, event.index.0, event.delta.0, json),
+            "content_block_start" => self.block(answer, event.index.0, event.content_block),
+            "content_block_stop" => self.block_stop(answer, event.index.0).map_err(Stop::from),
+            "message_start" => self.message_start(answer, event.message),
+            "message_delta" => return self.finish(answer, &event.delta.0.stop_reason.0),
+            _ if event.content.is_some() => {
+                return match self.whole(answer, event.content) {
+                    Ok(()) => self.finish(answer, &event.stop_reason.0),
+                    Err(too_large) => ControlFlow::Break(too_large.into()),
+                };
+            }
+            // An event of a kind that is not known yet.
+            _ => Ok(()),
+        };
+        match taken {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(stop) => ControlFlow::Break(stop),
+        }
+    }
+
+    fn usage(&mut self, answer: &mut Answer, told: &WireUsage) {
+        self.usage.overlay(told);
+        answer.usage(self.usage.read());
+    }
+
+    fn message_start(
+        &mut self,
+        answer: &mut Answer,
+        message: Option<&RawValue>,
+    ) -> Result<(), Stop> {
+        let message: Message<'_> =
+            message.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default();
+        if answer.is_finished() {
+            return Ok(());
+        }
+        let other = self.id.as_deref().is_some_and(|id| id != message.id.0);
+        if other && !self.blocks.is_empty() {
+            // Another message begins inside of this one, which then never ends. Seen on
+            // a gateway that asked again without telling.
+            return Err(Stop::protocol(Protocol::EndedEarly));
+        }
+        self.id = Some(message.id.0.into_owned());
+        self.usage(answer, &message.usage.0);
+        self.announced = message.stop_reason.0.into_owned();
+        // A repeated start tells its blocks again.
+        if self.blocks.is_empty() {
+            self.whole(answer, message.content)?;
+        }
+        Ok(())
+    }
+
+    /// Blocks that come whole: in a document, or in `message_start`.
+    fn whole(&mut self, answer: &mut Answer, content: Option<&RawValue>) -> Result<(), TooLarge> {
+        for (place, block) in content.map(wire::blocks).unwrap_or_default().into_iter().enumerate()
+        {
+            let index = u64::try_from(place).ok();
+            self.begin(answer, index, block)?;
+            self.block_stop(answer, index)?;
+        }
+        Ok(())
+    }
+
+    fn block(
+        &mut self,
+        answer: &mut Answer,
+        index: Option<u64>,
+        block: Option<&RawValue>,
+    ) -> Result<(), Stop> {
+        let Some(block) = block else { return Ok(()) };
+        if answer.is_finished() || self.blocks.repeats(index, block) {
+            return Ok(());
+        }
+        self.begin(answer, index, block).map_err(Stop::from)
+    }
+
+    fn begin(
+        &mut self,
+        answer: &mut Answer,
+        index: Option<u64>,
+        begun: &RawValue,
+    ) -> Result<(), TooLarge> {
+        let Ok(block) = serde_json::from_str::<wire::Block<'_>>(begun.get()) else { return Ok(()) };
+        answer.progress();
+        let body = match &*block.r#type.0 {
+            "text" => {
+                let from = answer.so_far().text_so_far().len();
+                answer.text(&*block.text.0)?;
+                Body::Text(from..answer.so_far().text_so_far().len())
+            }
+            "thinking" => {
+                let from = answer.so_far().reasoning_so_far().len();
+                answer.reasoning(&*block.thinking.0)?;
+                Body::Thinking(from..answer.so_far().reasoning_so_far().len())
+            }
+            "tool_use" => {
+                let slot = self.calls;
+                self.calls += 1;
+                answer.tool_call(WireCall {
+                    index: u64::try_from(slot).ok(),
+                    id: Some(&block.id.0),
+                    // Without a name an id that is known would name an earlier call.
+                    name: Some(if block.name.is_empty() { "unnamed" } else { &block.name.0 }),
+                    ..WireCall::default()
+                })?;
+                Body::Call { slot, whole: block.whole_input().into_owned() }
+            }
+            _ => Body::Server(String::new()),
+        };
+        self.blocks.begin(index, begun, &block, body)
+    }
+
+    fn block_stop(&mut self, answer: &mut Answer, index: Option<u64>) -> Result<(), TooLarge> {
+        let Some(block) = self.blocks.find(index) else { return Ok(()) };
+        block.stopped = true;
+        give_whole_input(answer, &mut block.body)
+    }
+
+    fn delta(
+        &mut self,
+        answer: &mut Answer,
+        index: Option<u64>,
+        delta: Delta<'_>,
+        json: &str,
+    ) -> Result<(), Stop> {
+        if answer.is_finished() {
+            return Ok(());
+        }
+        let kind = match &*delta.r#type.0 {
+            // Read by its fields where a gateway leaves the type out.
+            "" if !delta.text.is_empty() => "text_delta",
+            "" if !delta.thinking.is_empty() => "thinking_delta",
+            "" if !delta.partial_json.is_empty() => "input_json_delta",
+            kind => kind,
+        };
+        let Some(block) = self.blocks.find(index) else {
+            return self.stray(answer, kind, &delta);
+        };
+        match (kind, &mut block.body) {
+            ("text_delta", Body::Text(range)) => {
+                let contiguous = range.end == answer.so_far().text_so_far().len();
+                answer.text(delta.text.0)?;
+                range.end = answer.so_far().text_so_far().len();
+                block.grown = true;
+                if !contiguous {
+                    self.blocks.lose();
+                }
+            }
+            ("thinking_delta", Body::Thinking(range)) => {
+                let contiguous = range.end == answer.so_far().reasoning_so_far().len();
+                answer.reasoning(delta.thinking.0)?;
+                range.end = answer.so_far().reasoning_so_far().len();
+                block.grown = true;
+                if !contiguous {
+                    self.blocks.lose();
+                }
+            }
+            ("input_json_delta", Body::Call { slot, whole }) => {
+                if !delta.partial_json.is_empty() {
+                    block.grown = true;
+                    // What comes in pieces is the same input again.
+                    whole.clear();
+                    give_input(answer, *slot, &delta.partial_json.0)?;
+                }
+            }
+            ("input_json_delta", Body::Server(input)) => {
+                block.grown = true;
+                input.push_str(&delta.partial_json.0);
+                answer.progress();
+                self.blocks.keep(delta.partial_json.0.len())?;
+            }
+            ("signature_delta", Body::Thinking(_)) => {
+                block.grown = true;
+                block.sign(&delta.signature.0);
+                answer.progress();
+                self.blocks.keep(delta.signature.0.len())?;
+            }
+            ("citations_delta", Body::Text(_)) => {
+                if let Some(citation) = delta.citation {
+                    block.grown = true;
+                    block.cite(citation);
+                    self.blocks.keep(citation.get().len())?;
+                }
+            }
+            ("text_delta" | "thinking_delta", Body::Server(_))
+            | ("signature_delta" | "citations_delta", _) => self.blocks.lose(),
+            ("text_delta" | "thinking_delta" | "input_json_delta", _) => {
+                return self.stray(answer, kind, &delta);
+            }
+            _ => {
+                // A delta of a kind that is not known yet.
+                if let Some(delta) =
+                    serde_json::from_str::<RawDelta<'_>>(json).ok().and_then(|event| event.delta)
+                {
+                    block.grown = true;
+                    block.merge(delta);
+                    answer.progress();
+                    self.blocks.keep(delta.get().len())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A delta of a block that never began, or that is no block of its kind: what can
+    /// be shown is shown. Arguments without a call mean that a call was lost.
+    fn stray(&mut self, answer: &mut Answer, kind: &str, delta: &Delta<'_>) -> Result<(), Stop> {
+        self.blocks.lose();
+        match kind {
+            "text_delta" => answer.text(&*delta.text.0)?,
+            "thinking_delta" => answer.reasoning(&*delta.thinking.0)?,
+            "input_json_delta" if !delta.partial_json.is_empty() => {
+                return Err(Stop::protocol(Protocol::Undecodable));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn message_stop(&mut self, answer: &mut Answer) -> ControlFlow<Stop> {
+        // Alone it ends nothing; and where no reason was given, a block that is still
+        // open shows that the server gave up.
+        let given_up = self.announced.is_empty() && !self.blocks.all_stopped();
+        if answer.is_finished() || answer.events() == 0 || given_up {
+            return ControlFlow::Break(Stop::Done);
+        }
+        let announced = std::mem::take(&mut self.announced);
+        self.end(answer, &announced)?;
+        ControlFlow::Break(Stop::Done)
+    }
+
+    fn finish(&mut self, answer: &mut Answer, word: &str) -> ControlFlow<Stop> {
+        if word.is_empty() {
+            return ControlFlow::Continue(());
+        }
+        self.end(answer, word)
+    }
+
+    fn end(&mut self, answer: &mut Answer, word: &str) -> ControlFlow<Stop> {
+        let reason = match finish(word) {
+            Finish::Reason(reason) => reason,
+            // A whole answer that is then called broken is broken: an error wins.
+            Finish::Failed(stop) => return ControlFlow::Break(stop),
+        };
+        if answer.is_finished() {
+            return ControlFlow::Continue(());
+        }
+        for block in self.blocks.iter_mut() {
+            if let Err(too_large) = give_whole_input(answer, &mut block.body) {
+                return ControlFlow::Break(too_large.into());
+            }
+        }
+        if let Some(parts) = self.native(answer, reason) {
+            answer.native(Native {
+                dialect: DIALECT.to_owned(),
+                model: std::mem::take(&mut self.model),
+                parts,
+            });
+        }
+        answer.finish(reason, word);
+        ControlFlow::Continue(())
+    }
+
+    fn native(&self, answer: &Answer, reason: FinishReason) -> Option<Vec<String>> {
+        self.blocks.native(answer.so_far(), reason)
+    }
+}
+
+/// Gives out an input that came whole and not in pieces.
+fn give_whole_input(answer: &mut Answer, body: &mut Body) -> Result<(), TooLarge> {
+    match body {
+        Body::Call { slot, whole } if !whole.is_empty() => {
+            let input: Cow<'_, str> = std::mem::take(whole).into();
+            give_input(answer, *slot, &input)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn give_input(answer: &mut Answer, slot: usize, input: &str) -> Result<(), TooLarge> {
+    answer.tool_call(WireCall {
+        index: u64::try_from(slot).ok(),
+        arguments: input,
+        ..WireCall::default()
+    })
+}
+
+#[cfg(test)]
+mod tests;
