@@ -38,6 +38,8 @@ mod watchdog;
 #[cfg(any(test, feature = "test-support"))]
 pub mod testing;
 
+#[cfg(feature = "anthropic")]
+pub use adapters::anthropic;
 #[cfg(feature = "openai-chat")]
 pub use adapters::openai_chat;
 pub use assemble::{Assembler, MAX_ANSWER_BYTES, TooLarge, WireCall};
