@@ -111,16 +111,26 @@ impl Process {
     }
 }
 
-/// The living processes of the command with this shell and mark; `known` are
+/// The living processes of a command.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) alive: Vec<Process>,
+    /// Whether some process shows no environment at all, as one does for a moment
+    /// while it becomes another program: a second look will tell.
+    pub(super) unsure: bool,
+}
+
+/// Looks for the processes of the command with this shell and mark; `known` are
 /// those that were found before.
-pub(super) fn find(shell: Pid, mark: &Mark, known: &HashSet<Process>) -> Vec<Process> {
+pub(super) fn find(shell: Pid, mark: &Mark, known: &HashSet<Process>) -> Found {
     #[cfg(target_os = "linux")]
     if let Ok(found) = linux::find(shell, mark, known) {
         return found;
     }
     #[cfg(not(target_os = "linux"))]
     let _ = (mark, known);
-    test_kill_process_group(shell).map(|()| Process::Group(shell)).into_iter().collect()
+    let alive = test_kill_process_group(shell).map(|()| Process::Group(shell));
+    Found { alive: alive.into_iter().collect(), unsure: false }
 }
 
 #[cfg(target_os = "linux")]
@@ -132,7 +142,10 @@ mod linux {
         process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal},
     };
 
-    use super::{Mark, Process};
+    use super::{Found, Mark, Process};
+
+    /// The flag of a thread of the kernel (`PF_KTHREAD`); those have no environment.
+    const KERNEL_THREAD: u64 = 0x20_0000;
 
     /// What `/proc/ID/stat` says of a living process.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,7 +156,7 @@ mod linux {
     }
 
     impl Stat {
-        /// `None` also for a process that has ended and is not yet reaped.
+        /// `None` also for one that has ended and is not yet reaped, and for the kernel's own.
         fn of(id: Pid) -> Option<Self> {
             let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
             Self::parse(&String::from_utf8_lossy(&stat))
@@ -157,18 +170,18 @@ mod linux {
             }
             let parent = fields.next()?.parse().ok()?;
             let session = fields.nth(1)?.parse().ok()?;
-            let started = fields.nth(15)?.parse().ok()?;
+            let flags: u64 = fields.nth(2)?.parse().ok()?;
+            let started = fields.nth(12)?.parse().ok()?;
+            if flags & KERNEL_THREAD != 0 {
+                return None;
+            }
             Some(Self { parent, session, started })
         }
     }
 
-    pub(super) fn find(
-        shell: Pid,
-        mark: &Mark,
-        known: &HashSet<Process>,
-    ) -> io::Result<Vec<Process>> {
+    pub(super) fn find(shell: Pid, mark: &Mark, known: &HashSet<Process>) -> io::Result<Found> {
         let mut ids = HashSet::new();
-        let mut found = Vec::new();
+        let mut found = Found::default();
         let mut others = Vec::new();
         for entry in fs::read_dir("/proc")? {
             let name = entry?.file_name();
@@ -178,28 +191,29 @@ mod linux {
             };
             let Some(stat) = Stat::of(id).filter(|_| id != getpid()) else { continue };
             let process = Process::One { id, started: stat.started };
-            let ours = stat.session == shell.as_raw_nonzero().get()
-                || known.contains(&process)
-                || fs::read(format!("/proc/{id}/environ")).is_ok_and(|read| mark.is_in(&read));
-            if ours {
+            let sure = stat.session == shell.as_raw_nonzero().get() || known.contains(&process);
+            let environment =
+                if sure { None } else { fs::read(format!("/proc/{id}/environ")).ok() };
+            found.unsure |= environment.as_ref().is_some_and(Vec::is_empty);
+            if sure || environment.is_some_and(|environment| mark.is_in(&environment)) {
                 ids.insert(process.id());
-                found.push(process);
+                found.alive.push(process);
             } else {
                 others.push((process, stat.parent));
             }
         }
         // Their children, and theirs.
         loop {
-            let before = found.len();
+            let before = found.alive.len();
             others.retain(|(process, parent)| {
                 let ours = ids.contains(parent);
                 if ours {
                     ids.insert(process.id());
-                    found.push(*process);
+                    found.alive.push(*process);
                 }
                 !ours
             });
-            if found.len() == before {
+            if found.alive.len() == before {
                 return Ok(found);
             }
         }
@@ -244,5 +258,7 @@ mod tests {
         assert_eq!(linux::Stat::parse(&format!("12 (a) Z (b)) S {tail}")), Some(expected));
         assert_eq!(linux::Stat::parse(&format!("12 (sleep) Z {tail}")), None);
         assert_eq!(linux::Stat::parse("12 (sleep) S 7"), None);
+        let kernel = tail.replace(" 4194560 ", " 2129984 ");
+        assert_eq!(linux::Stat::parse(&format!("12 (kworker) S {kernel}")), None);
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::HashSet, time::Duration};
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::time::{Instant, sleep};
 
-use super::processes::{Mark, Process, find};
+use super::processes::{Found, Mark, Process, find};
 
 /// How long processes have between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -46,10 +46,11 @@ impl Tree {
 
     /// Whether something is still there although the shell has ended by itself.
     pub(super) async fn outlives_shell(&mut self) -> bool {
-        if !self.look().await.is_empty() {
+        let first = self.look().await;
+        if !first.alive.is_empty() || first.unsure {
             // What is about to exit, like a `>(tee log)` at the end of its input, may.
             sleep(LOOK).await;
-            if !self.look().await.is_empty() {
+            if !self.look().await.alive.is_empty() {
                 return true;
             }
         }
@@ -62,9 +63,12 @@ impl Tree {
     pub(super) async fn end(&mut self) -> Ended {
         let begun = Instant::now();
         let mut told = HashSet::new();
+        let mut empty = false;
         loop {
-            let alive = self.look().await;
-            if alive.is_empty() {
+            let alive = self.look().await.alive;
+            // Twice, since a process hides while it becomes another program.
+            let before = std::mem::replace(&mut empty, alive.is_empty());
+            if empty && before {
                 self.over = true;
                 return Ended { found: !told.is_empty(), left: Vec::new() };
             }
@@ -87,12 +91,12 @@ impl Tree {
 
     /// All that are alive now. Reading the process table takes milliseconds, so
     /// it is done beside the executor.
-    async fn look(&mut self) -> Vec<Process> {
+    async fn look(&mut self) -> Found {
         let (shell, mark, known) = (self.shell, self.mark.clone(), self.known.clone());
         let look = tokio::task::spawn_blocking(move || find(shell, &mark, &known)).await;
-        let alive = look.unwrap_or_else(|_| find(self.shell, &self.mark, &self.known));
-        self.known.extend(&alive);
-        alive
+        let found = look.unwrap_or_else(|_| find(self.shell, &self.mark, &self.known));
+        self.known.extend(&found.alive);
+        found
     }
 }
 
@@ -105,7 +109,7 @@ impl Drop for Tree {
         let _ = kill_process_group(self.shell, Signal::KILL);
         let mut killed = HashSet::new();
         for _ in 0..DROP_ROUNDS {
-            let alive = find(self.shell, &self.mark, &self.known);
+            let alive = find(self.shell, &self.mark, &self.known).alive;
             self.known.extend(&alive);
             let mut fresh = alive.into_iter().filter(|process| killed.insert(*process)).peekable();
             if fresh.peek().is_none() {
