@@ -133,7 +133,7 @@ impl Dialect for Chat {
     }
 }
 
-fn read_bool(value: Option<&Value>, name: &str) -> Result<bool, String> {
+pub(super) fn read_bool(value: Option<&Value>, name: &str) -> Result<bool, String> {
     match value {
         None | Some(Value::Null) => Ok(false),
         Some(Value::Bool(yes)) => Ok(*yes),
@@ -171,7 +171,7 @@ fn answer_id(turn: Turn) -> String {
     format!("chatcmpl-fault-{}", turn.attempt)
 }
 
-fn call_id(call: &ToolCall, turn: Turn, index: usize) -> String {
+pub(super) fn call_id(call: &ToolCall, turn: Turn, index: usize) -> String {
     let numbered = || format!("call_{}", turn.earlier_calls + index + 1);
     call.id.clone().unwrap_or_else(numbered)
 }
@@ -187,15 +187,15 @@ fn whole_calls(calls: &[ToolCall], turn: Turn) -> Value {
     calls.iter().enumerate().map(whole).collect()
 }
 
-fn fragments(arguments: &str) -> Vec<String> {
+pub(super) fn fragments(arguments: &str) -> Vec<String> {
     let chars: Vec<char> = arguments.chars().collect();
     chars.chunks(FRAGMENT_CHARS).map(|piece| piece.iter().collect()).collect()
 }
 
 /// The usage the step gives; else about four bytes a token, as prose comes out.
-fn usage(content: &Content, ask: &Ask) -> Value {
+pub(super) fn default_usage(content: &Content, ask: &Ask) -> Usage {
     let tokens = |bytes: usize| u64::try_from(bytes.div_ceil(4)).unwrap_or(u64::MAX);
-    let usage = content.usage.unwrap_or_else(|| {
+    content.usage.unwrap_or_else(|| {
         let called: usize = content.tool_calls.iter().map(|c| c.arguments.len()).sum();
         let reasoning = tokens(content.reasoning.as_deref().map_or(0, str::len));
         Usage {
@@ -204,7 +204,11 @@ fn usage(content: &Content, ask: &Ask) -> Value {
             cached: 0,
             reasoning,
         }
-    });
+    })
+}
+
+fn usage(content: &Content, ask: &Ask) -> Value {
+    let usage = default_usage(content, ask);
     json!({
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,

@@ -5,11 +5,13 @@
 //! To add a dialect: implement [`Dialect`] beside `chat.rs` and name its path
 //! in [`for_path`].
 
+mod anthropic;
 mod chat;
 
 use serde_json::Value;
 
 use crate::{behaviour::ErrorReply, content::Content};
+pub(crate) use anthropic::Anthropic;
 pub(crate) use chat::Chat;
 
 /// One wire protocol.
@@ -39,7 +41,9 @@ pub(crate) trait Dialect: Send + Sync {
 
 /// The dialect spoken at a path (without its query), whatever stands before it.
 pub(crate) fn for_path(path: &str) -> Option<&'static dyn Dialect> {
-    path.ends_with("/chat/completions").then_some(&Chat as &dyn Dialect)
+    let spoken: [(&str, &'static dyn Dialect); 2] =
+        [("/chat/completions", &Chat), ("/messages", &Anthropic)];
+    spoken.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, dialect)| dialect)
 }
 
 /// What a request asks for, in the terms all dialects share.
