@@ -58,7 +58,7 @@ impl Answer {
     }
 
     /// JSON came that says nothing this dialect knows: no sign of an answer.
-    #[cfg(feature = "openai-chat")]
+    #[cfg(any(feature = "openai-chat", feature = "gemini"))]
     pub(crate) const fn foreign_event(&mut self) {
         self.foreign = true;
     }
@@ -111,9 +111,28 @@ impl Answer {
         Ok(())
     }
 
+    /// All arguments of a call once more; see [`Assembler::retell_call`].
+    #[cfg(feature = "openai-responses")]
+    pub(crate) fn retell_call(&mut self, index: u64, arguments: &str) -> Result<(), TooLarge> {
+        self.assembler.retell_call(index, arguments)
+    }
+
+    /// A call that can never be run; see [`Assembler::cut_call`].
+    #[cfg(feature = "openai-responses")]
+    pub(crate) fn cut_call(&mut self, index: u64) {
+        self.assembler.cut_call(index);
+    }
+
     pub(crate) fn finish(&mut self, finish: FinishReason, raw: &str) {
-        self.progressed = true;
+        // Said again it is no progress: the grace after it must end.
+        self.progressed |= !self.is_finished();
         self.assembler.finish(finish, Some(raw).filter(|raw| !raw.is_empty()));
+    }
+
+    /// The finish reason that counts in place of one that came before it.
+    #[cfg(feature = "gemini")]
+    pub(crate) fn finish_anew(&mut self, finish: FinishReason, raw: &str) {
+        self.assembler.finish_anew(finish, Some(raw).filter(|raw| !raw.is_empty()));
     }
 
     /// Token counts. A later report replaces an earlier one, an empty one does not.
@@ -135,7 +154,7 @@ impl Answer {
 
     /// Something came that belongs to the answer and is not shown.
     #[cfg_attr(
-        not(feature = "anthropic"),
+        not(any(feature = "anthropic", feature = "gemini")),
         expect(dead_code, reason = "the other dialects show what they send")
     )]
     pub(crate) const fn progress(&mut self) {
@@ -144,7 +163,7 @@ impl Answer {
 
     /// What was accumulated so far, for a dialect that quotes from it.
     #[cfg_attr(
-        not(feature = "anthropic"),
+        not(any(feature = "anthropic", feature = "gemini")),
         expect(dead_code, reason = "the other dialects do not quote")
     )]
     pub(crate) const fn so_far(&self) -> &Assembler {

@@ -49,6 +49,8 @@ struct CallInParts {
     last_piece: usize,
     /// Each piece so far began with the whole of the one before.
     repeats: bool,
+    /// The provider said that it is not whole.
+    broken_off: bool,
 }
 
 /// A piece of a tool call as it came over the wire, before it is known which
@@ -136,9 +138,41 @@ impl Assembler {
         Ok(delta)
     }
 
+    /// The provider told all arguments of the call with this index once more. They
+    /// replace what its pieces gave.
+    ///
+    /// # Errors
+    ///
+    /// [`TooLarge`] once the answer is above its bound.
+    pub fn retell_call(&mut self, index: u64, arguments: &str) -> Result<(), TooLarge> {
+        let slot = self.last_where(|call| call.index == Some(index));
+        let Some(call) = slot.and_then(|slot| self.calls.get_mut(slot)) else { return Ok(()) };
+        if call.arguments == arguments {
+            return Ok(());
+        }
+        arguments.clone_into(&mut call.arguments);
+        (call.last_piece, call.repeats) = (0, false);
+        self.grow(arguments.len())
+    }
+
+    /// The provider broke the call with this index off, so it can never be run.
+    pub fn cut_call(&mut self, index: u64) {
+        let slot = self.last_where(|call| call.index == Some(index));
+        if let Some(call) = slot.and_then(|slot| self.calls.get_mut(slot)) {
+            call.broken_off = true;
+        }
+    }
+
     /// The provider said why the message ended. The first word counts.
     pub fn finish(&mut self, finish: FinishReason, raw: Option<&str>) {
         self.finish.get_or_insert_with(|| (finish, raw.map(str::to_owned)));
+    }
+
+    /// The provider said anew why the message ended. This word counts, and not the
+    /// one before it.
+    #[cfg(feature = "gemini")]
+    pub(crate) fn finish_anew(&mut self, finish: FinishReason, raw: Option<&str>) {
+        self.finish = Some((finish, raw.map(str::to_owned)));
     }
 
     /// Whether the provider said why the message ended.
@@ -352,6 +386,7 @@ impl CallInParts {
             id: Self::id_or_made(self.id, slot),
             name: self.name,
             arguments: match self.free_text {
+                _ if self.broken_off => Arguments::Broken(self.arguments),
                 true => Arguments::Whole(serde_json::Value::String(self.arguments).to_string()),
                 false => Self::parsed(self.arguments, self.repeats, self.last_piece),
             },

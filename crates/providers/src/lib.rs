@@ -11,7 +11,7 @@ mod attempt;
 mod body;
 #[cfg(feature = "http")]
 mod clocks;
-#[cfg(all(feature = "openai-chat", feature = "test-support"))]
+#[cfg(all(feature = "adapter", feature = "test-support"))]
 pub mod conformance;
 mod conversation;
 mod event;
@@ -26,7 +26,7 @@ mod loose;
 pub mod profiles;
 mod provider;
 mod request;
-#[cfg(feature = "openai-chat")]
+#[cfg(any(feature = "openai-chat", feature = "openai-responses"))]
 mod schema;
 #[cfg(feature = "adapter")]
 mod sse;
@@ -40,8 +40,12 @@ pub mod testing;
 
 #[cfg(feature = "anthropic")]
 pub use adapters::anthropic;
+#[cfg(feature = "gemini")]
+pub use adapters::gemini;
 #[cfg(feature = "openai-chat")]
 pub use adapters::openai_chat;
+#[cfg(feature = "openai-responses")]
+pub use adapters::openai_responses;
 pub use assemble::{Assembler, MAX_ANSWER_BYTES, TooLarge, WireCall};
 #[cfg(feature = "http")]
 pub use clocks::Clocks;

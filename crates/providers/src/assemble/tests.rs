@@ -133,3 +133,23 @@ fn an_answer_is_bounded() {
     let begun = (0..).take_while(|_| assembler.tool_call(piece(None, "", "f", "")).is_ok());
     assert_eq!(begun.count(), 1024);
 }
+
+#[test]
+fn arguments_that_are_told_again_replace_those_of_the_pieces() {
+    let mut assembler = Assembler::new();
+    let piece = |index, name, arguments| WireCall {
+        index: Some(index),
+        name: Some(name),
+        arguments,
+        ..WireCall::default()
+    };
+    assembler.tool_call(piece(0, "a", r#"{"x":1"#)).unwrap();
+    assembler.tool_call(piece(1, "b", r#"{"y":2}"#)).unwrap();
+    assembler.retell_call(0, r#"{"x":12}"#).unwrap();
+    assembler.retell_call(7, "no such call").unwrap();
+    assembler.cut_call(1);
+    assembler.finish(FinishReason::Stop, None);
+    let calls = assembler.complete().unwrap().into_message().tool_calls;
+    assert_eq!(calls[0].arguments, Arguments::Whole(r#"{"x":12}"#.into()));
+    assert_eq!(calls[1].arguments, Arguments::Broken(r#"{"y":2}"#.into()));
+}

@@ -1,0 +1,420 @@
+//! The events of a Responses stream.
+
+use std::ops::ControlFlow;
+
+use serde_json::value::RawValue;
+use turnbuckle_errors::Protocol;
+
+use super::{
+    DIALECT,
+    facts::{ending, failed, in_band},
+    items::{Items, Kind, Slot},
+    wire::{Event, Item, Place, Response},
+};
+use crate::{
+    FinishReason, Native, TooLarge,
+    answer::{Answer, Dialect, Stop},
+    assemble::WireCall,
+    loose::Object,
+};
+
+/// Reads events into an answer. It is complete with `response.completed` or
+/// `response.incomplete`, and by nothing else.
+#[derive(Debug, Default)]
+pub(super) struct Responses {
+    /// The model that was asked; only it can read its own opaque parts.
+    model: String,
+    items: Items,
+}
+
+impl Responses {
+    pub(super) fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), items: Items::default() }
+    }
+}
+
+impl Dialect for Responses {
+    fn event(&mut self, answer: &mut Answer, name: &str, data: &str) -> ControlFlow<Stop> {
+        // OpenRouter ends its streams as Chat Completions does.
+        if data.trim() == "[DONE]" {
+            return ControlFlow::Break(Stop::Done);
+        }
+        self.json(answer, name, data)
+    }
+
+    fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
+        // Gateways to Google wrap errors in a list.
+        match body.starts_with('[') {
+            true => match serde_json::from_str::<Vec<&RawValue>>(body) {
+                Ok(parts) => parts.iter().try_for_each(|part| self.json(answer, "", part.get())),
+                Err(_) => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
+            },
+            false => self.json(answer, "", body),
+        }
+    }
+}
+
+impl Responses {
+    fn json(&mut self, answer: &mut Answer, name: &str, json: &str) -> ControlFlow<Stop> {
+        let mut event: Event<'_> = match serde_json::from_str(json) {
+            Ok(event) => event,
+            // The answer is whole already.
+            Err(_) if answer.is_finished() => return ControlFlow::Continue(()),
+            Err(_) => return ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
+        };
+        // Some gateways name the event in the framing alone.
+        let named = std::mem::take(&mut event.r#type).0;
+        let kind = if named.is_empty() { name } else { &*named };
+        match kind {
+            "response.completed" => self.last(answer, json, event.response, Some("completed")),
+            "response.incomplete" => self.last(answer, json, event.response, Some("incomplete")),
+            "response.failed" | "response.cancelled" | "response.error" => {
+                let response = read(event.response).unwrap_or_default();
+                answer.usage(response.reported_usage());
+                ControlFlow::Break(failed(json, &response))
+            }
+            _ if event.object.0 == "response" => match serde_json::from_str(json) {
+                Ok(raw) => self.last(answer, json, Some(raw), None),
+                Err(_) => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
+            },
+            kind if event.is_error(kind) && !is_of_a_server_tool(kind) => {
+                ControlFlow::Break(in_band(json))
+            }
+            kind => {
+                answer.event();
+                // What comes after the end is no part of the message.
+                if answer.is_finished() {
+                    return ControlFlow::Continue(());
+                }
+                or_stop(self.piece(answer, kind, event))
+            }
+        }
+    }
+
+    /// A piece of an item. Event types that are not listed say nothing that we read:
+    /// progress, annotations, and the inner life of the server's own tools.
+    fn piece(&mut self, answer: &mut Answer, kind: &str, event: Event<'_>) -> Result<(), TooLarge> {
+        match kind {
+            "response.output_text.delta" => {
+                let part = event.content_part();
+                self.slot(&event, Kind::Message)?.content.take(part);
+                answer.text(event.delta.0)
+            }
+            "response.function_call_arguments.delta" => {
+                self.arguments(answer, &event, &event.delta.0, false)
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_summary.delta" => {
+                let part = event.summary_part();
+                self.slot(&event, Kind::Reasoning)?.summary.take(part);
+                answer.reasoning(event.delta.0)
+            }
+            // `response.reasoning.delta` is what vLLM called it at first.
+            "response.reasoning_text.delta" | "response.reasoning.delta" => {
+                let part = event.content_part();
+                self.slot(&event, Kind::Reasoning)?.content.take(part);
+                answer.reasoning(event.delta.0)
+            }
+            "response.refusal.delta" => {
+                let part = event.content_part();
+                self.slot(&event, Kind::Message)?.content.take(part);
+                answer.refusal(event.delta.0)
+            }
+            "response.custom_tool_call_input.delta" => {
+                self.arguments(answer, &event, &event.delta.0, true)
+            }
+            "response.output_item.added" => self.began(answer, &event),
+            "response.output_item.done" => self.ended(answer, &event),
+            _ => self.whole(answer, kind, event),
+        }
+    }
+
+    /// The end of a part, with all of its text; it counts where no delta came before.
+    fn whole(&mut self, answer: &mut Answer, kind: &str, event: Event<'_>) -> Result<(), TooLarge> {
+        let (content, summary) = (event.content_part(), event.summary_part());
+        match kind {
+            "response.output_text.done" if !event.text.is_empty() => {
+                let new = self.slot(&event, Kind::Message)?.content.take(content);
+                if new { answer.text(event.text.0) } else { Ok(()) }
+            }
+            "response.refusal.done" if !event.refusal.is_empty() => {
+                let new = self.slot(&event, Kind::Message)?.content.take(content);
+                if new { answer.refusal(event.refusal.0) } else { Ok(()) }
+            }
+            "response.reasoning_text.done" | "response.reasoning.done"
+                if !event.text.is_empty() =>
+            {
+                let new = self.slot(&event, Kind::Reasoning)?.content.take(content);
+                if new { answer.reasoning(event.text.0) } else { Ok(()) }
+            }
+            "response.reasoning_summary_text.done" if !event.text.is_empty() => {
+                let new = self.slot(&event, Kind::Reasoning)?.summary.take(summary);
+                if new { answer.reasoning(event.text.0) } else { Ok(()) }
+            }
+            "response.function_call_arguments.done" => {
+                let at = self.items.at(event.place())?;
+                self.all_arguments(answer, at, &event.arguments(), false)
+            }
+            "response.custom_tool_call_input.done" => {
+                let at = self.items.at(event.place())?;
+                self.all_arguments(answer, at, &event.input.0, true)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// More of a call's arguments.
+    fn arguments(
+        &mut self,
+        answer: &mut Answer,
+        event: &Event<'_>,
+        arguments: &str,
+        free_text: bool,
+    ) -> Result<(), TooLarge> {
+        let at = self.items.at(event.place())?;
+        if let Some(slot) = self.items.get_mut(at) {
+            slot.kind = if free_text { Kind::CustomCall } else { Kind::Call };
+            slot.has_arguments |= !arguments.is_empty();
+        }
+        answer.tool_call(WireCall {
+            index: Some(number(at)),
+            arguments,
+            free_text,
+            ..WireCall::default()
+        })
+    }
+
+    /// All of a call's arguments once more. They win over the pieces, one of which a
+    /// gateway may have lost.
+    fn all_arguments(
+        &mut self,
+        answer: &mut Answer,
+        at: usize,
+        arguments: &str,
+        free_text: bool,
+    ) -> Result<(), TooLarge> {
+        let Some(slot) = self.items.get_mut(at) else { return Ok(()) };
+        slot.kind = if free_text { Kind::CustomCall } else { Kind::Call };
+        if arguments.is_empty() {
+            return Ok(());
+        }
+        match std::mem::replace(&mut slot.has_arguments, true) {
+            true => answer.retell_call(number(at), arguments),
+            false => answer.tool_call(WireCall {
+                index: Some(number(at)),
+                arguments,
+                free_text,
+                ..WireCall::default()
+            }),
+        }
+    }
+
+    fn began(&mut self, answer: &mut Answer, event: &Event<'_>) -> Result<(), TooLarge> {
+        let Some((item, _)) = read_item(event.item) else { return Ok(()) };
+        let mut place = event.place();
+        if place.id.is_empty() {
+            place.id = &item.id.0;
+        }
+        let at = self.items.begin(place)?;
+        let Some(slot) = self.items.get_mut(at) else { return Ok(()) };
+        slot.describe(&item);
+        if slot.kind.is_call() {
+            slot.spare_arguments = match slot.kind {
+                Kind::CustomCall => item.input.0.clone().into_owned(),
+                _ => item.arguments().into_owned(),
+            };
+            self.call(answer, at, &item)?;
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, answer: &mut Answer, event: &Event<'_>) -> Result<(), TooLarge> {
+        let Some((item, raw)) = read_item(event.item) else { return Ok(()) };
+        let mut place = event.place();
+        if place.id.is_empty() {
+            place.id = &item.id.0;
+        }
+        let at = self.items.at(place)?;
+        self.take(answer, at, item, raw)
+    }
+
+    /// Takes what did not come before out of a whole item.
+    fn take(
+        &mut self,
+        answer: &mut Answer,
+        at: usize,
+        item: Item<'_>,
+        raw: &RawValue,
+    ) -> Result<(), TooLarge> {
+        self.items.keep(at, &item, raw)?;
+        let Some(slot) = self.items.get_mut(at) else { return Ok(()) };
+        slot.describe(&item);
+        if slot.kind.is_call() {
+            let free_text = slot.kind == Kind::CustomCall;
+            let arguments = if free_text { item.input.0.clone() } else { item.arguments() };
+            self.call(answer, at, &item)?;
+            self.all_arguments(answer, at, &arguments, free_text)?;
+            if item.status.0 == "incomplete" {
+                answer.cut_call(number(at));
+            }
+            return Ok(());
+        }
+        let reasoning = slot.kind == Kind::Reasoning;
+        if slot.kind == Kind::Other {
+            return Ok(());
+        }
+        for (n, Object(part)) in item.summary.0.into_iter().enumerate() {
+            if slot.summary.take_at(n) {
+                answer.reasoning(part.text.0)?;
+            }
+        }
+        for (n, Object(part)) in item.content.0.into_iter().enumerate() {
+            if !slot.content.take_at(n) {
+                continue;
+            }
+            match reasoning || part.r#type.0 == "reasoning_text" {
+                true => answer.reasoning(part.text.0)?,
+                false => answer.text(part.text.0)?,
+            }
+            answer.refusal(part.refusal.0)?;
+        }
+        Ok(())
+    }
+
+    /// Begins a call, or names one that began without its item.
+    fn call(&mut self, answer: &mut Answer, at: usize, item: &Item<'_>) -> Result<(), TooLarge> {
+        let Some(slot) = self.items.get_mut(at) else { return Ok(()) };
+        if slot.named {
+            return Ok(());
+        }
+        slot.named = !item.name.is_empty();
+        // llama.cpp's first versions gave a call no id but the item's.
+        let id = if item.call_id.is_empty() { &item.id } else { &item.call_id };
+        answer.tool_call(WireCall {
+            index: Some(number(at)),
+            id: Some(&id.0),
+            name: Some(&item.name.0),
+            arguments: "",
+            free_text: slot.kind == Kind::CustomCall,
+        })
+    }
+
+    /// The last event, or a whole document.
+    fn last(
+        &mut self,
+        answer: &mut Answer,
+        json: &str,
+        raw: Option<&RawValue>,
+        event: Option<&str>,
+    ) -> ControlFlow<Stop> {
+        let Some(response) = read(raw) else {
+            return ControlFlow::Break(Stop::protocol(Protocol::Undecodable));
+        };
+        answer.usage(response.reported_usage());
+        if response.is_error() {
+            return ControlFlow::Break(failed(json, &response));
+        }
+        answer.event();
+        if answer.is_finished() {
+            return ControlFlow::Continue(());
+        }
+        let end = ending(&response, event);
+        or_stop(self.leftovers(answer, &response))?;
+        // A document that is not over, for instance `in_progress`, ends nothing.
+        let Some((finish, word)) = end else { return ControlFlow::Continue(()) };
+        or_stop(self.settle(answer, finish))?;
+        if let Some(parts) = std::mem::take(&mut self.items).native_parts() {
+            let model = std::mem::take(&mut self.model);
+            answer.native(Native { dialect: DIALECT.to_owned(), model, parts });
+        }
+        answer.finish(finish, &word);
+        ControlFlow::Continue(())
+    }
+
+    /// Items that only the last event tells. ChatGPT's tells none at all, and what it
+    /// tells under new ids came before: text counts only where none was streamed.
+    fn leftovers(&mut self, answer: &mut Answer, response: &Response<'_>) -> Result<(), TooLarge> {
+        let texts = [Kind::Message, Kind::Reasoning];
+        let streamed = texts.map(|kind| self.items.any(kind).then_some(kind));
+        for (position, raw) in response.output.0.iter().enumerate() {
+            let Some((item, raw)) = read_item(Some(raw)) else { continue };
+            match self.items.known(&item, position) {
+                Some(at) if self.items.is_whole(at) => {}
+                Some(at) => self.take(answer, at, item, raw)?,
+                None if streamed.contains(&Some(Kind::of(&item.r#type.0))) => {}
+                None => {
+                    let place = Place { index: Some(number(position)), id: &item.id.0 };
+                    let at = self.items.append(place)?;
+                    self.take(answer, at, item, raw)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls whose end did not come.
+    fn settle(&mut self, answer: &mut Answer, finish: FinishReason) -> Result<(), TooLarge> {
+        for (number, slot) in self.items.iter_mut() {
+            if !slot.kind.is_call() {
+                continue;
+            }
+            if !slot.has_arguments && !slot.spare_arguments.is_empty() {
+                slot.has_arguments = true;
+                answer.tool_call(WireCall {
+                    index: Some(number),
+                    arguments: &slot.spare_arguments,
+                    free_text: slot.kind == Kind::CustomCall,
+                    ..WireCall::default()
+                })?;
+            }
+            // Free text does not show where it was cut.
+            if finish != FinishReason::Stop && !slot.is_whole() {
+                answer.cut_call(number);
+            }
+        }
+        Ok(())
+    }
+
+    fn slot(&mut self, event: &Event<'_>, kind: Kind) -> Result<&mut Slot, TooLarge> {
+        let at = self.items.at(event.place())?;
+        let slot = self.items.get_mut(at).ok_or(TooLarge)?;
+        if slot.kind == Kind::Other {
+            slot.kind = kind;
+        }
+        Ok(slot)
+    }
+}
+
+/// The progress of a tool that the server runs. That it failed is told to the model,
+/// and fails nothing here.
+fn is_of_a_server_tool(kind: &str) -> bool {
+    kind.contains("_call.") || kind.starts_with("response.mcp_list_tools.")
+}
+
+fn read<'a>(raw: Option<&'a RawValue>) -> Option<Response<'a>> {
+    match raw {
+        Some(raw) => serde_json::from_str::<Object<Response<'a>>>(raw.get()).ok().map(|it| it.0),
+        // A bare `{"type":"response.completed"}`.
+        None => Some(Response::default()),
+    }
+}
+
+fn read_item(raw: Option<&RawValue>) -> Option<(Item<'_>, &RawValue)> {
+    let raw = raw?;
+    let Object(item) = serde_json::from_str::<Object<Item<'_>>>(raw.get()).ok()?;
+    Some((item, raw))
+}
+
+/// The number of an item, as the index of its call.
+fn number(at: usize) -> u64 {
+    u64::try_from(at).unwrap_or(u64::MAX)
+}
+
+fn or_stop(result: Result<(), TooLarge>) -> ControlFlow<Stop> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(too_large) => ControlFlow::Break(too_large.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
