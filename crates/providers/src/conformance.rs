@@ -17,14 +17,26 @@ use std::{
 };
 
 use bytes::Bytes;
-use turnbuckle_errors::Redact;
+use turnbuckle_errors::{ErrorCode, Failure, Redact};
 
 pub use self::row::{Expected, ExpectedCall, ExpectedUsage, Row};
 use crate::{
-    CompletedMessage,
-    openai_chat::{BodyEnding, FailedAnswer, decode_body},
+    CompletedMessage, PartialMessage,
+    intake::{BodyEnding, FailedAnswer},
     transport::ResponseHead,
 };
+
+/// The protocols whose adapters are built in.
+pub const PROTOCOLS: &[&str] = &[
+    #[cfg(feature = "openai-chat")]
+    "chat",
+    #[cfg(feature = "openai-responses")]
+    "responses",
+    #[cfg(feature = "anthropic")]
+    "anthropic",
+    #[cfg(feature = "gemini")]
+    "gemini",
+];
 
 /// How many random ways each body is cut, and how many places it is cut off at.
 const RANDOM_CUTS: usize = 4;
@@ -68,7 +80,7 @@ pub struct Miss {
 #[non_exhaustive]
 pub enum CorpusError {
     /// There is no adapter for the protocol.
-    #[error("no adapter speaks `{0}`; known is `chat`")]
+    #[error("no adapter speaks `{0}`; built in are {known}", known = PROTOCOLS.join(", "))]
     Protocol(String),
     /// A file of the corpus cannot be read.
     #[error("cannot read {path}", path = .0.display())]
@@ -86,7 +98,7 @@ pub enum CorpusError {
 /// A [`CorpusError`] if the corpus cannot be read; differences are no error but
 /// in the report.
 pub fn run(dir: &Path, protocol: &str, seed: u64) -> Result<Report, CorpusError> {
-    if protocol != "chat" {
+    if !PROTOCOLS.contains(&protocol) {
         return Err(CorpusError::Protocol(protocol.to_owned()));
     }
     let mut report = Report::default();
@@ -135,7 +147,7 @@ pub fn check(row: &Row, body: &Bytes, seed: u64) -> Result<usize, Vec<String>> {
 
     let mut truncations = 0;
     if row.is_stream() {
-        let end = finish_event(body);
+        let end = finish_event(&row.protocol, body);
         for _ in 0..TRUNCATIONS.min(end) {
             let at = random.usize(0..end);
             truncations += 1;
@@ -179,7 +191,21 @@ impl Report {
 fn decode(row: &Row, pieces: impl IntoIterator<Item = Bytes>) -> Outcome {
     let headers = row.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
     let head = ResponseHead::new(row.status, headers);
-    decode_body(head, pieces, BodyEnding::Clean, Arc::new(AsItIs))
+    let (end, redact) = (BodyEnding::Clean, Arc::new(AsItIs));
+    match &*row.protocol {
+        #[cfg(feature = "openai-chat")]
+        "chat" => crate::openai_chat::decode_body(head, pieces, end, redact),
+        #[cfg(feature = "anthropic")]
+        "anthropic" => crate::anthropic::decode_body(head, pieces, end, "", redact),
+        #[cfg(feature = "openai-responses")]
+        "responses" => crate::openai_responses::decode_body(head, pieces, end, redact),
+        #[cfg(feature = "gemini")]
+        "gemini" => crate::gemini::decode_body(head, pieces, end, redact),
+        _ => Err(Box::new((
+            Failure::new(ErrorCode::InvalidArgument, "no adapter speaks this protocol"),
+            PartialMessage::default(),
+        ))),
+    }
 }
 
 /// Recorded bodies hold no secret, and their texts are compared.
@@ -201,9 +227,34 @@ fn cut(body: &Bytes, random: &mut fastrand::Rng) -> Vec<Bytes> {
     pieces
 }
 
-/// Where the finish reason begins in a stream that has one, else its length: the
-/// place before which no prefix is a whole message.
-fn finish_event(body: &[u8]) -> usize {
+/// Where a stream says that it ends, else its length: the place before which no
+/// prefix is a whole message.
+fn finish_event(protocol: &str, body: &[u8]) -> usize {
+    let marks: &[&[u8]] = match protocol {
+        "responses" => &[b"response.completed", b"response.incomplete"],
+        "anthropic" => return end_of_message(body),
+        "gemini" => &[b"\"finishReason\"", b"\"blockReason\""],
+        _ => return finish_reason(body),
+    };
+    marks.iter().filter_map(|mark| find(body, mark)).min().unwrap_or(body.len())
+}
+
+/// Where a line begins that ends an Anthropic message, else the length.
+fn end_of_message(body: &[u8]) -> usize {
+    let mut at = 0;
+    for line in body.split_inclusive(|byte| *byte == b'\n' || *byte == b'\r') {
+        let is_data = line.starts_with(b"data:");
+        let reason = find(line, b"message_delta").and(find(line, br#""stop_reason":"#));
+        if is_data && (reason.is_some() || find(line, b"message_stop").is_some()) {
+            return at;
+        }
+        at += line.len();
+    }
+    body.len()
+}
+
+/// Where the first finish reason that says something begins, else the length.
+fn finish_reason(body: &[u8]) -> usize {
     const FIELD: &[u8] = br#""finish_reason":"#;
     let mut from = 0;
     while let Some(at) = body.get(from..).and_then(|rest| find(rest, FIELD)) {

@@ -1,7 +1,7 @@
 //! The whole corpus of recorded answers, where there is one:
 //! `TURNBUCKLE_CORPUS=DIR cargo test -p turnbuckle-providers --all-features -- --ignored`.
 
-#![cfg(all(feature = "openai-chat", feature = "test-support"))]
+#![cfg(all(feature = "adapter", feature = "test-support"))]
 
 use std::path::Path;
 
@@ -11,21 +11,23 @@ use turnbuckle_providers::conformance;
 #[ignore = "needs a corpus; its folder comes in TURNBUCKLE_CORPUS"]
 fn the_recorded_answers_read_as_their_rows_expect() {
     let dir = std::env::var_os("TURNBUCKLE_CORPUS").expect("TURNBUCKLE_CORPUS names the corpus");
-    let report = conformance::run(Path::new(&dir), "chat", 1).unwrap();
-    for miss in &report.misses {
-        println!("{} (lenient: {:?})", miss.file, miss.lenient);
-        for difference in &miss.differences {
-            println!("    {difference}");
+    for protocol in conformance::PROTOCOLS {
+        let report = conformance::run(Path::new(&dir), protocol, 1).unwrap();
+        for miss in &report.misses {
+            println!("{} (lenient: {:?})", miss.file, miss.lenient);
+            for difference in &miss.differences {
+                println!("    {difference}");
+            }
         }
+        println!(
+            "{protocol}: {} rows, {} matched; binding: {} of {}; {} truncations",
+            report.rows,
+            report.matched,
+            report.binding_matched,
+            report.binding_rows,
+            report.truncations
+        );
+        assert!(report.rows > 0);
+        assert!(report.binding_percent() >= 95.0, "{protocol}: {:.1} %", report.binding_percent());
     }
-    println!(
-        "{} rows, {} matched; binding: {} of {}; {} truncations",
-        report.rows,
-        report.matched,
-        report.binding_matched,
-        report.binding_rows,
-        report.truncations
-    );
-    assert!(report.rows > 0);
-    assert!(report.binding_percent() >= 95.0, "{:.1} %", report.binding_percent());
 }

@@ -72,6 +72,12 @@ impl Found<'_> {
                     self.differ("end", &"STREAM_FAILED", &describe(outcome));
                 }
             }
+            // The answer was called broken by its finish reason.
+            Err(failed) if expect.finish == "error" => {
+                if failed.0.code() == ErrorCode::StreamFailed {
+                    self.differ("end", &"the provider's error", &describe(outcome));
+                }
+            }
             Err(_) => self.differ("end", &expect.finish, &describe(outcome)),
             Ok(message) => {
                 let raw = message.finish_raw().filter(|raw| !raw.is_empty());
@@ -153,7 +159,7 @@ impl Found<'_> {
         }
         self.calls(calls, outcome.is_ok());
         let wanted = expect.usage.unwrap_or_default();
-        let got = as_reported(usage, &self.row.provider, wanted);
+        let got = as_reported(usage, self.row, wanted);
         if wanted != got {
             self.differ("usage", &wanted, &got);
         }
@@ -227,16 +233,30 @@ fn same_json(a: &Value, b: &Value) -> bool {
 
 /// Our disjoint counts put together again as the wire has them. OpenAI's dialect
 /// counts cached tokens into the request and reasoning into the answer. Reasoning
-/// stands beside the answer at xAI, and wherever there is more of it than answer.
-fn as_reported(usage: Usage, provider: &str, wire: ExpectedUsage) -> ExpectedUsage {
+/// stands beside the answer in xAI's Chat, and wherever there is more of it than
+/// answer. Anthropic counts both beside the request, and only its rows name what
+/// was written to a cache.
+fn as_reported(usage: Usage, row: &Row, wire: ExpectedUsage) -> ExpectedUsage {
     let with = |count: Option<u64>, part: Option<u64>| count.map(|count| count + part.unwrap_or(0));
-    let beside = provider == "xai" || wire.reasoning > wire.output;
+    let xai_chat = row.provider == "xai" && row.protocol == "chat";
+    // Gemini's reasoning stands beside the answer, and what its own tools gave the
+    // model to read beside the request.
+    let gemini = row.protocol == "gemini";
+    let beside = xai_chat || gemini || wire.reasoning > wire.output;
     let reasoning = usage.reasoning_tokens.filter(|_| !beside);
+    let of_a_cache = with(Some(usage.cached_tokens.unwrap_or(0)), usage.cache_write_tokens);
+    let anthropic = row.protocol == "anthropic";
     ExpectedUsage {
-        input: with(usage.input_tokens, usage.cached_tokens),
+        input: match usage.input_tokens {
+            fresh if anthropic => fresh,
+            fresh => with(fresh, of_a_cache)
+                .map(|all| all.saturating_sub(wire.tool_prompt.unwrap_or(0))),
+        },
         output: with(usage.output_tokens, reasoning),
         cached: usage.cached_tokens,
+        cache_write: usage.cache_write_tokens.filter(|_| anthropic),
         reasoning: usage.reasoning_tokens,
+        tool_prompt: wire.tool_prompt,
     }
 }
 

@@ -99,4 +99,10 @@ pub struct ExpectedUsage {
     /// Tokens of reasoning.
     #[serde(default)]
     pub reasoning: Option<u64>,
+    /// Tokens that the server's own tools gave the model to read.
+    #[serde(default)]
+    pub tool_prompt: Option<u64>,
+    /// Tokens written to a cache.
+    #[serde(default)]
+    pub cache_write: Option<u64>,
 }
