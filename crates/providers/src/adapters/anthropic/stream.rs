@@ -89,7 +89,7 @@ impl Messages {
         let taken = match kind {
             "content_block_delta" => self.delta(answer, event.index.0, event.delta.0, json),
             "content_block_start" => self.block(answer, event.index.0, event.content_block),
-            "content_block_stop" => self.block_stop(answer, event.index.0).map_err(Stop::from),
+            "content_block_stop" => self.block_stop(answer, event.index.0).map_err(Broken::from),
             "message_start" => self.message_start(answer, event.message),
             "message_delta" => return self.finish(answer, &event.delta.0.stop_reason.0),
             _ if event.content.is_some() => {
@@ -103,7 +103,7 @@ impl Messages {
         };
         match taken {
             Ok(()) => ControlFlow::Continue(()),
-            Err(stop) => ControlFlow::Break(stop),
+            Err(broken) => ControlFlow::Break(broken.into()),
         }
     }
 
@@ -116,7 +116,7 @@ impl Messages {
         &mut self,
         answer: &mut Answer,
         message: Option<&RawValue>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Broken> {
         let message: Message<'_> =
             message.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default();
         if answer.is_finished() {
@@ -126,7 +126,7 @@ impl Messages {
         if other && !self.blocks.is_empty() {
             // Another message begins inside of this one, which then never ends. Seen on
             // a gateway that asked again without telling.
-            return Err(Stop::protocol(Protocol::EndedEarly));
+            return Err(Broken::Protocol(Protocol::EndedEarly));
         }
         self.id = Some(message.id.0.into_owned());
         self.usage(answer, &message.usage.0);
@@ -154,12 +154,12 @@ impl Messages {
         answer: &mut Answer,
         index: Option<u64>,
         block: Option<&RawValue>,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Broken> {
         let Some(block) = block else { return Ok(()) };
         if answer.is_finished() || self.blocks.repeats(index, block) {
             return Ok(());
         }
-        self.begin(answer, index, block).map_err(Stop::from)
+        self.begin(answer, index, block).map_err(Broken::from)
     }
 
     fn begin(
@@ -210,7 +210,7 @@ impl Messages {
         index: Option<u64>,
         delta: Delta<'_>,
         json: &str,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), Broken> {
         if answer.is_finished() {
             return Ok(());
         }
@@ -292,13 +292,13 @@ impl Messages {
 
     /// A delta of a block that never began, or that is no block of its kind: what can
     /// be shown is shown. Arguments without a call mean that a call was lost.
-    fn stray(&mut self, answer: &mut Answer, kind: &str, delta: &Delta<'_>) -> Result<(), Stop> {
+    fn stray(&mut self, answer: &mut Answer, kind: &str, delta: &Delta<'_>) -> Result<(), Broken> {
         self.blocks.lose();
         match kind {
             "text_delta" => answer.text(&*delta.text.0)?,
             "thinking_delta" => answer.reasoning(&*delta.thinking.0)?,
             "input_json_delta" if !delta.partial_json.is_empty() => {
-                return Err(Stop::protocol(Protocol::Undecodable));
+                return Err(Broken::Protocol(Protocol::Undecodable));
             }
             _ => {}
         }
@@ -351,6 +351,28 @@ impl Messages {
 
     fn native(&self, answer: &Answer, reason: FinishReason) -> Option<Vec<String>> {
         self.blocks.native(answer.so_far(), reason)
+    }
+}
+
+/// Why an event cannot be part of the answer.
+#[derive(Debug, Clone, Copy)]
+enum Broken {
+    TooLarge(TooLarge),
+    Protocol(Protocol),
+}
+
+impl From<TooLarge> for Broken {
+    fn from(too_large: TooLarge) -> Self {
+        Self::TooLarge(too_large)
+    }
+}
+
+impl From<Broken> for Stop {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::TooLarge(too_large) => too_large.into(),
+            Broken::Protocol(broken) => Self::protocol(broken),
+        }
     }
 }
 
