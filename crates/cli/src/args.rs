@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run one prompt
     Run(Box<RunArgs>),
+    /// List the kinds of servers that are known, and which keys are present
+    Providers(ProvidersArgs),
     /// Say what an error message or a failed response means
     Classify(ClassifyArgs),
     /// A provider that fails on purpose, for testing any client
@@ -40,10 +42,10 @@ pub(crate) struct DemoArgs {
 pub(crate) struct RunArgs {
     /// What to do; read from standard input if it is left out or `-`
     pub(crate) prompt: Option<OsString>,
-    /// The provider's dialect [default: openai-chat]
+    /// The provider: a name from `turnbuckle providers` [default: openai]
     #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
-    /// Where the provider is, with scheme and version path [default: <https://api.openai.com/v1>]
+    /// Where the provider is, with scheme and version path [default: its own address]
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
     /// The model, by the provider's name for it
@@ -101,6 +103,13 @@ pub(crate) enum Format {
     Json,
     /// One event a line
     Ndjson,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProvidersArgs {
+    /// Print JSON, with all that is known of each
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

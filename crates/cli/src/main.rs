@@ -11,6 +11,7 @@ mod demo;
 mod faults;
 mod nearest;
 mod output;
+mod providers;
 mod refusal;
 mod run;
 mod settings;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         match cli.command {
             Command::Demo(args) => demo::demo(&args).await,
             Command::Run(args) => run::run(*args).await,
+            Command::Providers(args) => providers::providers(&args),
             Command::Classify(args) => classify::classify(&args),
             Command::Faults { command } => faults::faults(command).await,
         }

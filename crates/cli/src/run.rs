@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio_util::sync::CancellationToken;
 use turnbuckle_diagnostics::Redactor;
 use turnbuckle_errors::{ErrorCode, Failure, Redact};
-use turnbuckle_providers::{Provider, openai_chat::OpenAiChat};
+use turnbuckle_providers::{Provider, openai_chat::OpenAiChat, profiles};
 use turnbuckle_runtime::{Outcome, PromptOutcome, Runtime, Session};
 use turnbuckle_tools::{
     Approver, DenyAll, ToolSet,
@@ -27,15 +27,8 @@ use crate::{
     signals::{ABORTED, cancel_on_signal},
 };
 
-/// Variables whose values are keys, whichever provider is used: a tool may print them.
-const KEY_VARIABLES: [&str; 6] = [
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "OPENROUTER_API_KEY",
-    "AZURE_OPENAI_API_KEY",
-];
+/// A variable whose value is a key, besides those of the profiles.
+const GOOGLE_KEY: &str = "GOOGLE_API_KEY";
 
 pub(crate) async fn run(args: RunArgs) -> ExitCode {
     let format = args.output;
@@ -128,7 +121,9 @@ fn prepare(settings: Settings) -> Result<(Session, String), Failure> {
 /// Knows the key, what headers carry, what the address carries, and the keys of
 /// other providers, which a tool may print.
 fn redactor(settings: &Settings) -> Arc<dyn Redact> {
-    let environment = KEY_VARIABLES.iter().filter_map(|name| std::env::var(name).ok());
+    // Whichever provider is used: a tool may print them.
+    let variables = profiles::ALL.into_iter().filter_map(|profile| profile.key.variable);
+    let environment = variables.chain([GOOGLE_KEY]).filter_map(|name| std::env::var(name).ok());
     let headers = settings.headers.iter().flat_map(|(_, value)| spellings(value.expose_secret()));
     let key = settings.key.iter().map(|key| key.expose_secret().to_owned());
     let query = settings.base_url.split_once('?').map_or("", |(_, query)| query);
@@ -156,8 +151,10 @@ fn spellings(value: &str) -> Vec<String> {
 }
 
 fn provider(settings: &Settings, redact: Arc<dyn Redact>) -> Result<Arc<dyn Provider>, Failure> {
-    let mut builder =
-        OpenAiChat::builder(&settings.base_url).clocks(settings.clocks).redactor(redact);
+    let mut builder = OpenAiChat::for_profile(settings.profile)
+        .base_url(&settings.base_url)
+        .clocks(settings.clocks)
+        .redactor(redact);
     if let Some(key) = &settings.key {
         builder = builder.api_key(key.clone());
     }

@@ -10,18 +10,16 @@ use std::{
 
 use secrecy::SecretString;
 use turnbuckle_errors::{ErrorCode, Failure};
-use turnbuckle_providers::Clocks;
+use turnbuckle_providers::{Clocks, profiles::Profile, transport::Endpoint};
 use turnbuckle_tools::PermissionMode;
 
 use crate::{
     args::RunArgs,
     config::Config,
     nearest::hint,
+    providers::profile,
     refusal::{invalid, refused},
 };
-
-/// OpenAI's own address, and the variable its key customarily has.
-const OPENAI: (&str, &str) = ("https://api.openai.com/v1", "OPENAI_API_KEY");
 
 /// What is asked at OpenAI's own address unless `--model` says otherwise.
 const OPENAI_MODEL: &str = "gpt-5-mini";
@@ -29,8 +27,6 @@ const OPENAI_MODEL: &str = "gpt-5-mini";
 /// Local servers mostly serve one model under any name.
 const LOCAL_MODEL: &str = "default";
 
-const BUILT_PROVIDERS: [&str; 1] = ["openai-chat"];
-const PLANNED_PROVIDERS: [&str; 3] = ["openai-responses", "anthropic", "gemini"];
 const TOOLS: [&str; 4] = ["Read", "Write", "Edit", "Bash"];
 const PERMISSIONS: [&str; 4] = ["ask", "accept-edits", "auto", "read-only"];
 
@@ -38,6 +34,7 @@ const PERMISSIONS: [&str; 4] = ["ask", "accept-edits", "auto", "read-only"];
 #[derive(Debug)]
 pub(crate) struct Settings {
     pub(crate) prompt: String,
+    pub(crate) profile: &'static Profile,
     pub(crate) base_url: String,
     pub(crate) model: String,
     pub(crate) key: Option<SecretString>,
@@ -63,13 +60,22 @@ impl Settings {
             ));
         }
         let config = args.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
-        check_provider(args.provider.or(config.provider).as_deref())?;
-        let own_address = args.base_url.is_none() && config.base_url.is_none();
-        let base_url = args.base_url.or(config.base_url).unwrap_or_else(|| OPENAI.0.to_owned());
+        let given = args.base_url.or(config.base_url);
+        let provider = args.provider.or(config.provider);
+        let profile = profile(provider.as_deref(), given.is_some())?;
+        let own_address = given.is_none();
+        let base_url = given.or_else(|| profile.base_url.map(str::to_owned)).ok_or_else(|| {
+            invalid(&format!(
+                "the provider `{}` has no address of its own: {}",
+                profile.name, profile.notes
+            ))
+        })?;
         let headers = headers(&args.headers, config.headers)?;
         let model = args.model.or(config.model);
-        let model = model
-            .unwrap_or_else(|| if own_address { OPENAI_MODEL } else { LOCAL_MODEL }.to_owned());
+        let model = match model {
+            Some(model) => model,
+            None => default_model(profile, own_address)?.to_owned(),
+        };
         if model.trim().is_empty() {
             return Err(refused(
                 ErrorCode::ModelNotConfigured,
@@ -87,9 +93,10 @@ impl Settings {
         let max_steps = not_zero(args.max_steps.or(config.max_steps), "max-steps")?;
         let max_output_tokens =
             not_zero(args.max_output_tokens.or(config.max_output_tokens), "max-output-tokens")?;
-        let key = key(args.api_key_env.or(config.api_key_env), own_address)?;
+        let key = key(args.api_key_env.or(config.api_key_env).as_deref(), profile, &base_url)?;
         Ok(Self {
             prompt: prompt(args.prompt)?,
+            profile,
             base_url,
             model,
             key,
@@ -101,40 +108,50 @@ impl Settings {
             session: args.session,
             max_steps,
             max_output_tokens,
-            clocks: clocks(first_event, idle),
+            clocks: clocks(profile, first_event, idle),
         })
     }
 }
 
-fn check_provider(name: Option<&str>) -> Result<(), Failure> {
-    match name {
-        None => Ok(()),
-        Some(name) if BUILT_PROVIDERS.contains(&name) => Ok(()),
-        Some(name) if PLANNED_PROVIDERS.contains(&name) => {
-            Err(invalid(&format!("the provider `{name}` is not built yet; built is `openai-chat`")))
-        }
-        Some(name) => {
-            Err(invalid(&format!("unknown provider `{name}`{}", hint(name, &BUILT_PROVIDERS))))
-        }
+/// The model that is asked unless one is named: of OpenAI a common one, and of a
+/// server that has a single one, that.
+fn default_model(profile: &Profile, own_address: bool) -> Result<&'static str, Failure> {
+    match profile.name {
+        _ if !own_address => Ok(LOCAL_MODEL),
+        "llama-cpp" | "lm-studio" => Ok(LOCAL_MODEL),
+        "openai" => Ok(OPENAI_MODEL),
+        name => Err(refused(
+            ErrorCode::ModelNotConfigured,
+            &format!("no model: name one of `{name}` with `--model NAME`"),
+        )),
     }
 }
 
-/// The key, from the environment only. An address that the user gave gets no
-/// key unless its variable is named: a key goes to the host it belongs to.
-fn key(variable: Option<String>, own_address: bool) -> Result<Option<SecretString>, Failure> {
-    let named = variable.is_some();
-    if !named && !own_address {
-        return Ok(None);
-    }
-    let variable = variable.unwrap_or_else(|| OPENAI.1.to_owned());
-    match std::env::var(&variable) {
+/// The key, from the environment only. An address that is not the profile's own
+/// gets no key unless its variable is named: a key goes to the host it belongs to.
+fn key(
+    named: Option<&str>,
+    profile: &Profile,
+    base_url: &str,
+) -> Result<Option<SecretString>, Failure> {
+    let variable = match (named, profile.key.variable) {
+        (Some(named), _) => named,
+        (None, Some(own)) if is_at_home(profile, base_url) => own,
+        _ => return Ok(None),
+    };
+    match std::env::var(variable) {
         Ok(value) if !value.trim().is_empty() => Ok(Some(SecretString::from(value))),
+        Ok(_) | Err(std::env::VarError::NotPresent) if named.is_none() && !profile.key.required => {
+            Ok(None)
+        }
         Ok(_) | Err(std::env::VarError::NotPresent) => Err(refused(
             ErrorCode::ProviderSecretMissing,
             &format!(
-                "no key: set the environment variable {variable} to your key for openai-chat, or name another \
+                "no key: set the environment variable {variable} to your key for {} ({}), or name another \
                  variable with --api-key-env; `turnbuckle demo` needs no key, and neither does a local server \
-                 given with --base-url"
+                 given with --base-url",
+                profile.name,
+                profile.dialect.as_str()
             ),
         )),
         Err(std::env::VarError::NotUnicode(_)) => Err(refused(
@@ -142,6 +159,17 @@ fn key(variable: Option<String>, own_address: bool) -> Result<Option<SecretStrin
             &format!("the key in {variable} is not text; copy it again"),
         )),
     }
+}
+
+/// Whether an address is the profile's: of the same scheme, host and port. Of a
+/// profile without one every address is, since the user named both together.
+fn is_at_home(profile: &Profile, base_url: &str) -> bool {
+    let origin = |url: &str| {
+        let endpoint = Endpoint::parse(url).ok()?;
+        let shown = endpoint.to_string();
+        Some(shown.strip_suffix(endpoint.path())?.to_owned())
+    };
+    profile.base_url.is_none_or(|own| own == base_url || origin(own) == origin(base_url))
 }
 
 fn headers(
@@ -211,8 +239,11 @@ fn prompt(given: Option<OsString>) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn clocks(first_event: Option<Duration>, idle: Option<Duration>) -> Clocks {
+fn clocks(profile: &Profile, first_event: Option<Duration>, idle: Option<Duration>) -> Clocks {
     let mut clocks = Clocks::default();
+    if let Some(byte_idle) = profile.byte_idle {
+        clocks.byte_idle = byte_idle;
+    }
     if let Some(first_event) = first_event {
         clocks.first_event = first_event;
     }
@@ -239,6 +270,8 @@ fn not_zero(number: Option<u32>, name: &str) -> Result<Option<u32>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use turnbuckle_providers::profiles;
+
     use super::*;
 
     fn message<T: std::fmt::Debug>(result: Result<T, Failure>) -> String {
@@ -247,11 +280,6 @@ mod tests {
 
     #[test]
     fn a_wrong_name_is_answered_with_the_right_one() {
-        assert_eq!(
-            message(check_provider(Some("openai-chatt"))),
-            "INVALID_CONFIG: unknown provider `openai-chatt`; did you mean `openai-chat`?"
-        );
-        assert!(message(check_provider(Some("anthropic"))).contains("not built yet"));
         assert!(message(tools(Some("Read,Edt"))).ends_with("did you mean `Edit`?"));
         assert!(message(permission(Some("autoo"))).ends_with("did you mean `auto`?"));
     }
@@ -276,8 +304,12 @@ mod tests {
 
     #[test]
     fn a_key_is_looked_for_only_where_it_belongs() {
-        assert!(key(None, false).unwrap().is_none());
-        let missing = message(key(Some("TURNBUCKLE_TEST_NO_SUCH_KEY".into()), false));
+        let elsewhere = "http://127.0.0.1:9/v1";
+        for profile in [&profiles::CUSTOM, &profiles::OPENAI, &profiles::VLLM, &profiles::OLLAMA] {
+            assert!(key(None, profile, elsewhere).unwrap().is_none(), "{}", profile.name);
+        }
+        let named = Some("TURNBUCKLE_TEST_NO_SUCH_KEY");
+        let missing = message(key(named, &profiles::CUSTOM, elsewhere));
         assert!(missing.starts_with("PROVIDER_SECRET_MISSING"), "{missing}");
         assert!(
             missing.contains("TURNBUCKLE_TEST_NO_SUCH_KEY") && missing.contains("demo"),
@@ -286,8 +318,42 @@ mod tests {
     }
 
     #[test]
+    fn an_address_is_the_profiles_by_scheme_host_and_port() {
+        for (url, home) in [
+            ("https://api.openai.com/v1", true),
+            ("https://API.openai.com/v1/chat/completions", true),
+            ("http://api.openai.com/v1", false),
+            ("https://api.openai.com:8443/v1", false),
+            ("https://api.openai.com.example.org/v1", false),
+            ("not a url", false),
+        ] {
+            assert_eq!(is_at_home(&profiles::OPENAI, url), home, "{url}");
+        }
+        assert!(is_at_home(&profiles::AZURE, "https://r.openai.azure.com/openai/v1"));
+    }
+
+    #[test]
+    fn a_model_is_supposed_only_where_any_name_will_do() {
+        assert_eq!(default_model(&profiles::OPENAI, true).unwrap(), OPENAI_MODEL);
+        assert_eq!(default_model(&profiles::LLAMA_CPP, true).unwrap(), LOCAL_MODEL);
+        assert_eq!(default_model(&profiles::GROQ, false).unwrap(), LOCAL_MODEL);
+        let missing = message(default_model(&profiles::OLLAMA, true));
+        assert!(missing.starts_with("MODEL_NOT_CONFIGURED") && missing.contains("--model"));
+    }
+
+    #[test]
+    fn a_server_that_pings_is_given_up_sooner_unless_the_user_says_otherwise() {
+        let idle = |profile, idle| clocks(profile, None, idle).byte_idle;
+        assert_eq!(idle(&profiles::OPENROUTER, None), Duration::from_secs(60));
+        assert_eq!(idle(&profiles::OPENAI, None), Clocks::default().byte_idle);
+        let said = Duration::from_secs(7);
+        assert_eq!(idle(&profiles::OPENROUTER, Some(said)), said);
+    }
+
+    #[test]
     fn one_idle_option_sets_both_idle_clocks() {
-        let clocks = clocks(Some(Duration::from_millis(5)), Some(Duration::from_millis(7)));
+        let (first, idle) = (Duration::from_millis(5), Duration::from_millis(7));
+        let clocks = clocks(&profiles::OPENROUTER, Some(first), Some(idle));
         assert_eq!(clocks.first_event, Duration::from_millis(5));
         assert_eq!(
             (clocks.byte_idle, clocks.progress_idle),

@@ -12,5 +12,6 @@ mod classify;
 mod contract;
 mod demo;
 mod documents;
+mod providers;
 mod stage;
 mod tools;
