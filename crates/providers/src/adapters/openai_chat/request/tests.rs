@@ -1,5 +1,9 @@
-use super::*;
-use crate::{Arguments, ResponseFormat, ToolDefinition, profiles};
+use super::{messages::id, *};
+use crate::{
+    Arguments, AssistantMessage, Image, Message, ResponseFormat, ToolCall, ToolDefinition,
+    ToolResult, UserMessage,
+    profiles::{self, ToolIds},
+};
 
 fn conversation() -> ChatRequest {
     let call = |id: &str, arguments: &str| ToolCall {
