@@ -83,6 +83,10 @@ impl Answer {
         Ok(())
     }
 
+    #[cfg_attr(
+        not(any(feature = "openai-chat", feature = "openai-responses")),
+        expect(dead_code, reason = "the other dialects have no field for refusals")
+    )]
     pub(crate) fn refusal(
         &mut self,
         delta: impl Into<String> + AsRef<str>,

@@ -78,6 +78,10 @@ macro_rules! nothing_for {
         }
     };
 }
+#[cfg_attr(
+    not(any(feature = "openai-chat", feature = "gemini")),
+    expect(unused_imports, reason = "the other dialects have no values of many kinds")
+)]
 pub(crate) use nothing_for;
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
