@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The time every answer claims, so that runs are equal byte for byte.
-const CREATED: u64 = 1_764_547_200;
+pub(super) const CREATED: u64 = 1_764_547_200;
 
 /// Argument fragments are this many characters: enough that a fragment is
 /// hardly ever JSON by itself.

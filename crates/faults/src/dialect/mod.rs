@@ -7,12 +7,14 @@
 
 mod anthropic;
 mod chat;
+mod responses;
 
 use serde_json::Value;
 
 use crate::{behaviour::ErrorReply, content::Content};
 pub(crate) use anthropic::Anthropic;
 pub(crate) use chat::Chat;
+pub(crate) use responses::Responses;
 
 /// One wire protocol.
 pub(crate) trait Dialect: Send + Sync {
@@ -41,8 +43,8 @@ pub(crate) trait Dialect: Send + Sync {
 
 /// The dialect spoken at a path (without its query), whatever stands before it.
 pub(crate) fn for_path(path: &str) -> Option<&'static dyn Dialect> {
-    let spoken: [(&str, &'static dyn Dialect); 2] =
-        [("/chat/completions", &Chat), ("/messages", &Anthropic)];
+    let spoken: [(&str, &'static dyn Dialect); 3] =
+        [("/chat/completions", &Chat), ("/responses", &Responses), ("/messages", &Anthropic)];
     spoken.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, dialect)| dialect)
 }
 
