@@ -26,7 +26,7 @@ mod loose;
 pub mod profiles;
 mod provider;
 mod request;
-#[cfg(any(feature = "openai-chat", feature = "openai-responses"))]
+#[cfg(any(feature = "openai-chat", feature = "openai-responses", feature = "anthropic"))]
 mod schema;
 #[cfg(feature = "adapter")]
 mod sse;

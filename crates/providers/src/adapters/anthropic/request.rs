@@ -1,5 +1,7 @@
 //! A request in the words of the Messages API.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
@@ -10,7 +12,7 @@ use super::{
     schema::{self, Refused},
     thinking::{asked, default_limit},
 };
-use crate::{ChatRequest, ToolChoice, ToolDefinition};
+use crate::{ChatRequest, ToolChoice};
 
 /// The host that is known to take `metadata.user_id`.
 const ANTHROPIC: &str = "api.anthropic.com";
@@ -21,7 +23,7 @@ const ANTHROPIC: &str = "api.anthropic.com";
 ///
 /// [`Refused`] names what the API would not take.
 pub(super) fn body(request: &ChatRequest, options: Options, host: &str) -> Result<Bytes, Refused> {
-    schema::check(request)?;
+    let schemas = schema::checked(request)?;
     let limit = request
         .max_output_tokens
         .or(options.default_limit)
@@ -36,7 +38,7 @@ pub(super) fn body(request: &ChatRequest, options: Options, host: &str) -> Resul
         Affinity::UserId => true,
         Affinity::Off => false,
     };
-    let tools = tools(request)?;
+    let tools = tools(request, schemas);
     let body = Body {
         extra: &request.extra_body,
         model: &request.model,
@@ -136,28 +138,27 @@ struct Tool<'a> {
     name: &'a str,
     #[serde(skip_serializing_if = "str::is_empty")]
     description: &'a str,
-    input_schema: Map<String, Value>,
+    input_schema: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_control: Option<super::conversation::Mark>,
 }
 
 /// The tools. Without a system prompt the last of them carries the cache marker.
-fn tools(request: &ChatRequest) -> Result<Vec<Tool<'_>>, Refused> {
-    let of = |tool: &'_ ToolDefinition| schema::root(tool);
-    let mut tools = Vec::with_capacity(request.tools.len());
-    for tool in &request.tools {
-        tools.push(Tool {
+fn tools<'a>(request: &'a ChatRequest, schemas: Vec<Cow<'a, Value>>) -> Vec<Tool<'a>> {
+    let described = request.tools.iter().zip(schemas);
+    let mut tools: Vec<_> = described
+        .map(|(tool, input_schema)| Tool {
             name: &tool.name,
             description: &tool.description,
-            input_schema: of(tool)?,
+            input_schema,
             cache_control: None,
-        });
-    }
+        })
+        .collect();
     let no_system = request.system.as_deref().is_none_or(|text| text.trim().is_empty());
     if let (true, true, Some(last)) = (request.prompt_caching, no_system, tools.last_mut()) {
         last.cache_control = Some(super::conversation::Mark::Ephemeral);
     }
-    Ok(tools)
+    tools
 }
 
 #[derive(Serialize)]

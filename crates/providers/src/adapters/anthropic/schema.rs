@@ -1,10 +1,13 @@
 //! What this API refuses in tools and schemas, found before any request.
 
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::{ChatRequest, ToolDefinition};
+use crate::{
+    ChatRequest, ToolDefinition,
+    schema::{self, BadSchema},
+};
 
 /// The longest name of a tool.
 const MAX_NAME: usize = 128;
@@ -16,10 +19,10 @@ pub(super) enum Refused {
         "the tool name `{0}` cannot be sent: use 1 to 128 letters, digits, `_` and `-`, and each name once"
     )]
     Name(String),
-    #[error("the schema of the tool `{tool}` cannot be sent: at `{path}`, {problem}")]
-    Schema { tool: String, path: String, problem: &'static str },
-    #[error("the response format `{name}` cannot be sent: at `{path}`, {problem}")]
-    Format { name: String, path: String, problem: &'static str },
+    #[error("the tool `{tool}` cannot be sent: {problem}")]
+    Schema { tool: String, problem: Problem },
+    #[error("the response format `{name}` cannot be sent: {problem}")]
+    Format { name: String, problem: Problem },
     #[error(
         "the reasoning effort `{0}` is unknown to this model: use none, low, medium, high or max"
     )]
@@ -28,77 +31,68 @@ pub(super) enum Refused {
     Json,
 }
 
-/// Checks every tool and the response format.
-pub(super) fn check(request: &ChatRequest) -> Result<(), Refused> {
+/// What is wrong with a schema, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Problem {
+    #[error(transparent)]
+    Bad(#[from] BadSchema),
+    #[error(
+        "its schema at `#/{0}` is a choice, which the root may not be; merge its members, or put it into a property"
+    )]
+    Choice(&'static str),
+    #[error(
+        "its schema at `{0}` refers to what it is part of, and this API follows no recursion in answers; write the levels out"
+    )]
+    Recursion(String),
+}
+
+/// The schemas of the tools as they are sent, once these and the response format
+/// were checked.
+///
+/// # Errors
+///
+/// The first [`Refused`] part.
+pub(super) fn checked(request: &ChatRequest) -> Result<Vec<Cow<'_, Value>>, Refused> {
     let mut names = HashSet::new();
+    let mut schemas = Vec::with_capacity(request.tools.len());
     for tool in &request.tools {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let fits = (1..=MAX_NAME).contains(&tool.name.len()) && tool.name.chars().all(plain);
         if !fits || !names.insert(&tool.name) {
             return Err(Refused::Name(tool.name.clone()));
         }
-        root(tool)?;
+        schemas.push(root(tool)?);
     }
-    match &request.response_format {
-        Some(format) => recursion(&format.schema).map_or(Ok(()), |path| {
-            Err(Refused::Format {
-                name: format.name.clone(),
-                path,
-                problem: "the schema refers to itself; the API follows no recursion here, so \
-                          write the levels out",
-            })
-        }),
-        None => Ok(()),
+    if let Some(format) = &request.response_format {
+        let refuse = |problem| Refused::Format { name: format.name.clone(), problem };
+        schema::of_arguments(&format.schema).map_err(|bad| refuse(bad.into()))?;
+        if let Some(path) = recursion(&format.schema) {
+            return Err(refuse(Problem::Recursion(path)));
+        }
     }
+    Ok(schemas)
 }
 
-/// The root of a tool's schema as the API wants it: an object with `"type":"object"`.
-///
-/// A root that only refers to a definition is replaced by it, beside its definitions.
+/// The root of a tool's schema as the API wants it: `"type":"object"`, and no choice.
 ///
 /// # Errors
 ///
 /// [`Refused::Schema`] with the path of what cannot be sent.
-pub(super) fn root(tool: &ToolDefinition) -> Result<Map<String, Value>, Refused> {
-    let refuse = |path: &str, problem| {
-        Err(Refused::Schema { tool: tool.name.clone(), path: path.to_owned(), problem })
-    };
-    let Value::Object(schema) = &tool.input_schema else {
-        return refuse("#", "the root is no object; write {\"type\":\"object\"} for any arguments");
-    };
-    let mut root = schema.clone();
-    let mut seen = HashSet::new();
-    while let Some(reference) = root.shift_remove("$ref") {
-        let path = reference.as_str().unwrap_or("$ref").to_owned();
-        if !seen.insert(path.clone()) {
-            return refuse(&path, "the reference of the root leads back to itself; name an object");
-        }
-        match path.strip_prefix('#').and_then(|pointer| tool.input_schema.pointer(pointer)) {
-            Some(Value::Object(target)) => {
-                for (name, value) in target {
-                    root.entry(name.clone()).or_insert_with(|| value.clone());
-                }
-            }
-            _ => return refuse(&path, "the reference of the root leads to no object"),
-        }
+fn root(tool: &ToolDefinition) -> Result<Cow<'_, Value>, Refused> {
+    let refuse = |problem| Refused::Schema { tool: tool.name.clone(), problem };
+    let schema = schema::of_arguments(&tool.input_schema).map_err(|bad| refuse(bad.into()))?;
+    if let Some(choice) = ["anyOf", "oneOf", "allOf"].iter().find(|one| schema.get(one).is_some()) {
+        return Err(refuse(Problem::Choice(choice)));
     }
-    for choice in ["anyOf", "oneOf", "allOf"] {
-        if root.contains_key(choice) {
-            let path = format!("#/{choice}");
-            return refuse(
-                &path,
-                "the root may not be a choice; put it into a property, or merge its members",
-            );
-        }
+    if schema.get("type").is_some_and(|kind| kind == "object") {
+        return Ok(schema);
     }
-    match root.get("type") {
-        None => {
-            root.insert("type".to_owned(), "object".into());
-        }
-        Some(Value::String(kind)) if kind == "object" => {}
-        Some(_) => return refuse("#/type", "the root must be of type \"object\""),
+    // It said nothing, or that it may be null as well.
+    let mut schema = schema.into_owned();
+    if let Value::Object(root) = &mut schema {
+        root.insert("type".to_owned(), "object".into());
     }
-    Ok(root)
+    Ok(Cow::Owned(schema))
 }
 
 /// The path of a reference that leads into a definition around it, if there is one.
@@ -158,26 +152,17 @@ mod tests {
     fn refusal(tools: Vec<ToolDefinition>) -> String {
         let mut request = ChatRequest::new("m");
         request.tools = tools;
-        check(&request).unwrap_err().to_string()
+        checked(&request).unwrap_err().to_string()
     }
 
     #[test]
     fn a_schema_that_the_api_refuses_is_named_with_its_path() {
         for (schema, path) in [
             (json!(true), "`#`"),
-            (json!("x"), "`#`"),
             (json!({"type": "string"}), "`#/type`"),
-            (json!({"type": ["object", "null"]}), "`#/type`"),
-            (json!({"anyOf": [{"type": "object"}]}), "`#/anyOf`"),
-            (json!({"$ref": "#/$defs/A"}), "`#/$defs/A`"),
-            (json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}), "`#/$defs/A`"),
-            (
-                json!({"$ref": "#/$defs/A", "$defs": {
-                    "A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}}),
-                "`#/$defs/A`",
-            ),
-            (json!({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}}), "`#/type`"),
-            (json!({"$ref": "https://example.com/schema"}), "`https://example.com/schema`"),
+            (json!({"type": "object", "anyOf": [{"required": ["a"]}]}), "`#/anyOf`"),
+            (json!({"$ref": "#/$defs/A", "$defs": {"A": {"oneOf": []}}}), "`#/oneOf`"),
+            (json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}), "`#/$ref`"),
         ] {
             let said = refusal(vec![tool("good", json!({})), tool("bad", schema.clone())]);
             assert!(said.contains("`bad`") && said.contains(path), "{schema}: {said}");
@@ -196,10 +181,13 @@ mod tests {
 
     #[test]
     fn a_root_becomes_an_object_where_it_only_forgot_to_say_so() {
-        assert_eq!(Value::Object(root(&tool("t", json!({}))).unwrap()), json!({"type": "object"}));
+        for schema in [json!({}), json!({"type": ["object", "null"]})] {
+            assert_eq!(*root(&tool("t", schema)).unwrap(), json!({"type": "object"}));
+        }
         let aliased = json!({"$ref": "#/$defs/A", "$defs": {
             "A": {"type": "object", "properties": {"next": {"$ref": "#/$defs/A"}}}}});
-        let root = Value::Object(root(&tool("t", aliased)).unwrap());
+        let aliased = tool("t", aliased);
+        let root = root(&aliased).unwrap();
         assert_eq!(root["type"], "object");
         assert_eq!(root["properties"]["next"]["$ref"], "#/$defs/A");
         assert!(root["$defs"]["A"].is_object() && root.get("$ref").is_none());
@@ -210,7 +198,7 @@ mod tests {
         let check_format = |schema: Value| {
             let mut request = ChatRequest::new("m");
             request.response_format = Some(ResponseFormat { name: "answer".into(), schema });
-            check(&request)
+            checked(&request).map(|_| ())
         };
         let twice = json!({"properties": {"a": {"$ref": "#/$defs/A"}, "b": {"$ref": "#/$defs/A"}},
             "$defs": {"A": {"type": "string"}}});

@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    Arguments, AssistantMessage, Image, Message, Native, ResponseFormat, ToolCall, ToolResult,
-    UserMessage,
+    Arguments, AssistantMessage, Image, Message, Native, ResponseFormat, ToolCall, ToolDefinition,
+    ToolResult, UserMessage,
 };
 
 fn call(id: &str, arguments: &str) -> ToolCall {
