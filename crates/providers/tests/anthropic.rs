@@ -140,3 +140,64 @@ fn every_stream_of_our_own_reads_as_its_row_expects() {
         assert!(report.truncations > 100);
     }
 }
+
+/// Every signature and every redacted block of a recorded answer is kept, and a
+/// block that came whole is kept to the byte.
+#[cfg(feature = "test-support")]
+#[test]
+#[ignore = "needs a corpus; its folder comes in TURNBUCKLE_CORPUS"]
+fn no_opaque_part_of_a_recorded_answer_is_lost() {
+    use serde_json::{Value, value::RawValue};
+    use turnbuckle_providers::{anthropic, transport::ResponseHead};
+
+    #[derive(serde::Deserialize)]
+    struct Document<'a> {
+        #[serde(borrow)]
+        content: Vec<&'a RawValue>,
+    }
+
+    let dir = std::env::var_os("TURNBUCKLE_CORPUS").expect("TURNBUCKLE_CORPUS names the corpus");
+    let dir = std::path::Path::new(&dir);
+    let index = std::fs::read_to_string(dir.join("index.jsonl")).unwrap();
+    let (mut messages, mut opaque) = (0, 0);
+    for line in index.lines().filter(|line| line.contains("\"protocol\": \"anthropic\"")) {
+        let row: Value = serde_json::from_str(line).unwrap();
+        let file = row["file"].as_str().unwrap();
+        let body = std::fs::read(dir.join(file)).unwrap();
+        let head = ResponseHead::new(u16::try_from(row["status"].as_u64().unwrap()).unwrap(), []);
+        let ending = anthropic::BodyEnding::Clean;
+        let redact = Arc::new(turnbuckle_errors::Opaque);
+        let Ok(message) = anthropic::decode_body(head, [body.clone().into()], ending, "m", redact)
+        else {
+            continue;
+        };
+        messages += 1;
+        let native = message.message().native_for("anthropic", "m").unwrap_or_default();
+        let parts: Vec<Value> =
+            native.iter().map(|part| serde_json::from_str(part).unwrap()).collect();
+        let has = |name: &str| {
+            let told = |part: &&Value| part[name].as_str().is_some_and(|text| !text.is_empty());
+            u64::try_from(parts.iter().filter(told).count()).unwrap()
+        };
+        let wanted = |name: &str| row["expect"][name].as_u64().unwrap_or(0);
+        let items = row["expect"]["server_items"].as_array().map_or(0, Vec::len);
+        assert_eq!(
+            (has("signature"), has("data")),
+            (wanted("signatures"), wanted("redacted")),
+            "{file}"
+        );
+        let of_server = |part: &&Value| {
+            let kind = part["type"].as_str().unwrap();
+            !["text", "thinking", "redacted_thinking", "tool_use"].contains(&kind)
+        };
+        assert_eq!(parts.iter().filter(of_server).count(), items, "{file}");
+        opaque += parts.len();
+        if let Ok(document) = serde_json::from_slice::<Document<'_>>(&body)
+            && !native.is_empty()
+        {
+            let sent: Vec<_> = document.content.iter().map(|block| block.get()).collect();
+            assert_eq!(native, sent, "{file}");
+        }
+    }
+    assert!(messages > 60 && opaque > 100, "{messages} messages, {opaque} opaque parts");
+}
