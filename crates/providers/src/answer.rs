@@ -148,10 +148,6 @@ impl Answer {
     }
 
     /// The message in the provider's own words, to be sent back as it is.
-    #[cfg_attr(
-        not(any(feature = "openai-responses", feature = "anthropic", feature = "gemini")),
-        expect(dead_code, reason = "Chat Completions has no opaque parts")
-    )]
     pub(crate) fn native(&mut self, native: Native) {
         self.assembler.native(native);
     }

@@ -12,6 +12,7 @@
 //! ```
 
 mod facts;
+mod native;
 mod request;
 mod stream;
 mod think;
@@ -26,15 +27,15 @@ use turnbuckle_errors::{Delivered, Failure, Phase, Redact, SafeText};
 
 pub use super::settings::ConfigError;
 use super::settings::{Connection, KeyHeader, Settings};
-pub use crate::{
-    intake::{BodyEnding, FailedAnswer},
-    profiles::{Affinity, MaxTokensField},
-};
 use crate::{
     AttemptContext, ChatRequest, Clocks, CompletedMessage, EventStream, Provider,
     intake::decode_recorded,
     profiles::{self, Profile},
     transport::{Endpoint, HttpRequest, HttpTransport, ResponseHead, header_is_sendable},
+};
+pub use crate::{
+    intake::{BodyEnding, FailedAnswer},
+    profiles::{Affinity, MaxTokensField},
 };
 
 /// A model behind `POST …/chat/completions`.
@@ -123,6 +124,7 @@ impl Provider for OpenAiChat {
             true => stream::Chat::with_think_tags(),
             false => stream::Chat::default(),
         };
+        let chat = chat.asking(self.profile.name, &request.model);
         self.connection.wire.open(http, attempt, chat).await
     }
 }

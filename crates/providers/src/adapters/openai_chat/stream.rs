@@ -7,6 +7,7 @@ use turnbuckle_errors::Protocol;
 
 use super::{
     facts::{Finish, broken_off, error_in, finish, in_band},
+    native::{Collector, native},
     think::Splitter,
     wire::{Call, Chunk, Delta, Function},
 };
@@ -31,6 +32,9 @@ pub(super) struct Chat {
     waiting_call: Option<u64>,
     /// Where the server means reasoning by `<think>`.
     think: Option<Splitter>,
+    opaque: Collector,
+    /// The profile and the model that are asked, whose opaque parts are kept.
+    origin: Option<(&'static str, String)>,
 }
 
 impl Dialect for Chat {
@@ -50,6 +54,12 @@ impl Chat {
     /// For a server that means reasoning by a `<think>` at the start of its text.
     pub(super) fn with_think_tags() -> Self {
         Self { think: Some(Splitter::default()), ..Self::default() }
+    }
+
+    /// Keeps the opaque parts, for the server of this profile and this model.
+    pub(super) fn asking(mut self, profile: &'static str, model: &str) -> Self {
+        self.origin = Some((profile, model.to_owned()));
+        self
     }
 
     /// A chunk, or a list of them: Google's gateway wraps its errors so, in a body
@@ -124,6 +134,11 @@ impl Chat {
         mut delta: Delta<'_>,
         marked: bool,
     ) -> Result<(), TooLarge> {
+        match delta.reasoning_details {
+            Some(_) if marked => self.opaque.spoil(),
+            Some(details) => self.opaque.details(details),
+            None => {}
+        }
         answer.reasoning(self.reasoning.mend(delta.take_reasoning(), marked))?;
         let text = self.text.mend(delta.content.text.0, marked);
         match &mut self.think {
@@ -165,6 +180,9 @@ impl Chat {
                 }
             }
         }
+        if let (Some((profile, model)), Some(parts)) = (&self.origin, self.opaque.parts()) {
+            answer.native(native(parts, profile, model));
+        }
         self.rest_of_call(answer)
     }
 
@@ -202,6 +220,9 @@ impl Chat {
         let says_nothing = call.id.is_empty() && function.name.is_empty() && arguments.is_empty();
         if says_nothing && !free_text {
             return Ok(());
+        }
+        if let Some(extra) = call.extra_content {
+            self.opaque.extra(&call.id.0, extra);
         }
         let name = if free_text { &custom.name.0 } else { &function.name.0 };
         if self.arguments.holds() && (!name.is_empty() || call.index.0 != self.waiting_call) {

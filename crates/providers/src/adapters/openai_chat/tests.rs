@@ -4,7 +4,7 @@ use turnbuckle_errors::{ErrorCode, Failure};
 
 use super::*;
 use crate::{
-    ToolDefinition,
+    Message, StreamEvent, ToolDefinition,
     testing::{ScriptedResponse, ScriptedTransport},
 };
 
@@ -170,5 +170,85 @@ async fn think_tags_are_reasoning_where_the_profile_says_so() {
             event.unwrap();
         }
         assert_eq!(stream.partial().text, text, "{}", profile.name);
+    }
+}
+
+/// The finished message of a stream of these events, from the server of a profile.
+async fn answered(profile: &Profile, events: &[&str]) -> CompletedMessage {
+    let response = ScriptedResponse::new(200);
+    let response = events.iter().fold(response, |response, event| response.event(event));
+    let transport = Arc::new(ScriptedTransport::new([response]));
+    let provider = OpenAiChat::for_profile(profile).transport(transport).build().unwrap();
+    let mut stream =
+        provider.open(&ChatRequest::new("m"), AttemptContext::default()).await.unwrap();
+    loop {
+        if let StreamEvent::Finished(message) = stream.next().await.unwrap().unwrap() {
+            return *message;
+        }
+    }
+}
+
+/// What goes back of `message` when this model of this server is asked next.
+fn sent_back(message: &CompletedMessage, profile: &Profile, model: &str) -> serde_json::Value {
+    let request =
+        ChatRequest::new(model).with_message(Message::Assistant(message.message().clone()));
+    let body = request::body(&request, profile, "h").unwrap();
+    let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+    body["messages"][0].clone()
+}
+
+#[tokio::test]
+async fn opaque_parts_go_back_to_the_server_and_model_that_wrote_them() {
+    let message = answered(
+        &profiles::OPENROUTER,
+        &[
+            r#"{"choices":[{"delta":{"reasoning":"We","reasoning_details":[{"type":"reasoning.text","text":"We","index":0,"signature":null}]}}]}"#,
+            r#"{"choices":[{"delta":{"reasoning":" go","reasoning_details":[{"type":"reasoning.text","text":" go","index":0}]}}]}"#,
+            r#"{"choices":[{"delta":{"reasoning_details":[{"type":"reasoning.text","signature":"c2ln","index":0},{"type":"reasoning.encrypted","data":"zz","index":1}]}}]}"#,
+            r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"c2ln"}}}]}}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"tool_calls"}]}"#,
+        ],
+    )
+    .await;
+    assert_eq!(message.message().reasoning, "We go");
+    let back = sent_back(&message, &profiles::OPENROUTER, "m");
+    assert_eq!(
+        back["reasoning_details"],
+        serde_json::json!([
+            {"type": "reasoning.text", "text": "We go", "index": 0, "signature": "c2ln"},
+            {"type": "reasoning.encrypted", "data": "zz", "index": 1},
+        ])
+    );
+    assert_eq!(
+        back["tool_calls"][0]["extra_content"],
+        serde_json::json!({"google": {"thought_signature": "c2ln"}})
+    );
+    for (profile, model) in [(&profiles::OPENROUTER, "other"), (&profiles::LITELLM, "m")] {
+        let back = sent_back(&message, profile, model);
+        assert_eq!(back.get("reasoning_details"), None, "{} {model}", profile.name);
+        assert_eq!(back["tool_calls"][0].get("extra_content"), None);
+        assert_eq!(back["tool_calls"][0]["id"], "c");
+    }
+}
+
+#[tokio::test]
+async fn a_message_without_opaque_parts_keeps_none() {
+    let message = answered(
+        &profiles::OPENAI,
+        &[
+            r#"{"choices":[{"delta":{"content":"a","reasoning_details":null}}]}"#,
+            r#"{"choices":[{"delta":{"reasoning_details":"odd","tool_calls":[{"id":"c","function":{"name":"f"},"extra_content":7}]}}]}"#,
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+        ],
+    )
+    .await;
+    assert_eq!(message.message().native, None);
+    // Half a character cannot be told again as it came, in text or in the details.
+    for delta in [
+        r#"{"content":"\ud83d","reasoning_details":[{"text":"a"}]}"#,
+        r#"{"content":"a","reasoning_details":[{"text":"\ud83d"}]}"#,
+    ] {
+        let event = format!(r#"{{"choices":[{{"delta":{delta},"finish_reason":"stop"}}]}}"#);
+        assert_eq!(answered(&profiles::OPENROUTER, &[&event]).await.message().native, None);
     }
 }

@@ -143,7 +143,7 @@ pub(super) struct Delta<'a> {
     reasoning_text: Text<'a>,
     /// OpenRouter, beside `reasoning` or in its place.
     #[serde(borrow)]
-    reasoning_details: List<Object<ReasoningDetail<'a>>>,
+    pub(super) reasoning_details: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) refusal: Text<'a>,
     #[serde(borrow)]
@@ -168,7 +168,10 @@ impl<'a> Delta<'a> {
             return std::mem::take(&mut others.thinking).0;
         }
         let mut joined = Text::default();
-        for Object(detail) in std::mem::take(&mut self.reasoning_details.0) {
+        let details = self.reasoning_details.map(RawValue::get);
+        let details: List<Object<ReasoningDetail<'a>>> =
+            details.and_then(|raw| serde_json::from_str(raw).ok()).unwrap_or_default();
+        for Object(detail) in details.0 {
             joined.append(detail.text);
             joined.append(detail.summary);
         }
@@ -294,6 +297,9 @@ pub(super) struct Call<'a> {
     pub(super) function: Object<Function<'a>>,
     #[serde(borrow)]
     pub(super) custom: Object<Custom<'a>>,
+    /// Gateways to Gemini put the thought signature there.
+    #[serde(borrow)]
+    pub(super) extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Default, Deserialize)]

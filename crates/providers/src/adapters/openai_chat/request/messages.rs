@@ -3,7 +3,9 @@
 use std::{borrow::Cow, fmt};
 
 use serde::{Serialize, Serializer, ser::SerializeSeq};
+use serde_json::value::RawValue;
 
+use super::super::native::Kept;
 use crate::{
     AssistantMessage, ChatRequest, Image, Message, ToolCall, ToolResult, UserMessage,
     profiles::{AnswerSchema, Profile, ToolIds},
@@ -59,7 +61,7 @@ impl Serialize for Messages<'_> {
             match message {
                 Message::User(said) => list.serialize_element(&user(said, marked == Some(at)))?,
                 Message::Assistant(said) => {
-                    list.serialize_element(&assistant(said, self.profile))?;
+                    list.serialize_element(&assistant(said, self.profile, &self.request.model))?;
                 }
                 Message::Tool(result) => {
                     results.extend((!result.images.is_empty()).then_some(result));
@@ -101,10 +103,12 @@ fn user(said: &UserMessage, marked: bool) -> Wire<'_> {
     Wire::of("user", Content::Parts(parts))
 }
 
-fn assistant<'a>(said: &'a AssistantMessage, profile: &Profile) -> Wire<'a> {
+fn assistant<'a>(said: &'a AssistantMessage, profile: &Profile, model: &str) -> Wire<'a> {
+    let kept = Kept::of(said, profile.name, model);
     let text = Content::text(Cow::Borrowed(&said.text), false);
     let mut wire = Wire::of("assistant", text);
-    wire.tool_calls = said.tool_calls.iter().map(|call| Call::of(call, profile)).collect();
+    wire.tool_calls = said.tool_calls.iter().map(|call| Call::of(call, profile, &kept)).collect();
+    wire.reasoning_details = kept.reasoning_details;
     if !wire.tool_calls.is_empty() {
         if said.text.is_empty() {
             wire.content = None;
@@ -136,6 +140,8 @@ struct Wire<'a> {
     content: Option<Content<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_details: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tool_calls: Vec<Call<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,6 +154,7 @@ impl<'a> Wire<'a> {
             role,
             content: Some(content),
             reasoning_content: None,
+            reasoning_details: None,
             tool_calls: Vec::new(),
             tool_call_id: None,
         }
@@ -233,6 +240,8 @@ struct Call<'a> {
     id: Cow<'a, str>,
     r#type: &'static str,
     function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Serialize)]
@@ -242,9 +251,14 @@ struct Function<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn of(call: &'a ToolCall, profile: &Profile) -> Self {
+    fn of(call: &'a ToolCall, profile: &Profile, kept: &Kept<'a>) -> Self {
         let function = Function { name: &call.name, arguments: call.arguments.as_json() };
-        Self { id: id(&call.id, profile.tool_ids), r#type: "function", function }
+        Self {
+            id: id(&call.id, profile.tool_ids),
+            r#type: "function",
+            function,
+            extra_content: kept.extra_content(&call.id),
+        }
     }
 }
 
