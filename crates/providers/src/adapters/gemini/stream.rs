@@ -1,0 +1,258 @@
+//! The responses of a `streamGenerateContent` stream.
+
+use std::ops::ControlFlow;
+
+use serde_json::value::RawValue;
+use turnbuckle_errors::Protocol;
+
+use super::{
+    DIALECT,
+    facts::{Finish, block_reason, finish, in_band},
+    kept::Kept,
+    pieces::CallInPieces,
+    wire::{Candidate, FunctionCall, Part, Response, raw_parts, signature_of},
+};
+use crate::{
+    FinishReason, Native, TooLarge,
+    answer::{Answer, Dialect, Stop},
+    assemble::WireCall,
+    loose::Object,
+};
+
+/// How deep wrapped responses may lie in each other.
+const MAX_WRAPPING: u8 = 4;
+
+/// Reads responses into an answer. It is complete once the candidate has a finish
+/// reason, or the prompt was blocked.
+///
+/// The first servers of this API, and gateways after their model, write `STOP` into
+/// every response, so what comes after a finish reason still belongs to the answer.
+#[derive(Debug, Default)]
+pub(super) struct Responses {
+    /// The model that was asked; only it can read its own opaque parts.
+    model: String,
+    kept: Kept,
+    calls: u64,
+    /// The call whose arguments come in pieces.
+    open: Option<CallInPieces>,
+    finish: Option<FinishReason>,
+}
+
+impl Responses {
+    pub(super) fn new(model: &str) -> Self {
+        Self { model: model.to_owned(), ..Self::default() }
+    }
+}
+
+impl Dialect for Responses {
+    fn event(&mut self, answer: &mut Answer, _: &str, data: &str) -> ControlFlow<Stop> {
+        // Gateways that mostly speak Chat Completions end this stream so, too.
+        if data.trim() == "[DONE]" {
+            return ControlFlow::Break(Stop::Done);
+        }
+        self.one_or_many(answer, data)
+    }
+
+    fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
+        self.one_or_many(answer, body)
+    }
+}
+
+impl Responses {
+    /// A response, or a list of them: Google wraps errors so, and whole streams where
+    /// `alt=sse` got lost on the way.
+    fn one_or_many(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
+        if !json.trim_start().starts_with('[') {
+            return self.json(answer, json, 0);
+        }
+        match serde_json::from_str::<Vec<&RawValue>>(json) {
+            Ok(list) => list.iter().try_for_each(|one| self.json(answer, one.get(), 0)),
+            Err(_) => undecodable(answer),
+        }
+    }
+
+    fn json(&mut self, answer: &mut Answer, json: &str, depth: u8) -> ControlFlow<Stop> {
+        // A struct could be read out of a list, too.
+        let response: Response<'_> = match serde_json::from_str(json) {
+            Ok(response) if json.trim_start().starts_with('{') => response,
+            _ => return undecodable(answer),
+        };
+        if let Some(Object(usage)) = &response.usage_metadata {
+            // What came with an error is dropped with the attempt, its cost is not.
+            answer.usage(usage.read());
+        }
+        if response.is_error() {
+            return ControlFlow::Break(in_band(json));
+        }
+        if !response.is_ours() {
+            return match response.response {
+                Some(inner) if depth < MAX_WRAPPING => self.json(answer, inner.get(), depth + 1),
+                _ => {
+                    answer.foreign_event();
+                    ControlFlow::Continue(())
+                }
+            };
+        }
+        answer.event();
+        let blocked = response.prompt_feedback.as_ref().map(|feedback| &*feedback.0.block_reason.0);
+        if let Some(word) = blocked.and_then(block_reason) {
+            self.finish_with(answer, FinishReason::ContentFilter, &format!("blocked:{word}"));
+            return ControlFlow::Continue(());
+        }
+        match response.candidates.candidate {
+            Some(candidate) => self.candidate(answer, candidate, json),
+            None => ControlFlow::Continue(()),
+        }
+    }
+
+    fn candidate(
+        &mut self,
+        answer: &mut Answer,
+        candidate: Candidate<'_>,
+        json: &str,
+    ) -> ControlFlow<Stop> {
+        let Candidate { content: Object(content), finish_reason, .. } = candidate;
+        let raw = if content.parts.any_exact() { raw_parts(json) } else { Vec::new() };
+        for (place, part) in content.parts.into_iter().enumerate() {
+            or_stop(self.part(answer, part, raw.get(place).copied()))?;
+        }
+        match finish(&finish_reason.0) {
+            Finish::Unsaid => {}
+            Finish::Reason(reason) => {
+                or_stop(self.close(answer, false))?;
+                self.finish_with(answer, reason, &finish_reason.0);
+            }
+            // An answer that is called broken is broken, also when it seems whole.
+            Finish::BrokenOff(stop) => return ControlFlow::Break(stop),
+        }
+        if answer.is_finished() && self.kept.has_news() {
+            let so_far = answer.so_far();
+            if let Some(parts) = self.kept.parts(so_far.text_so_far(), so_far.reasoning_so_far()) {
+                let model = self.model.clone();
+                answer.native(Native { dialect: DIALECT.to_owned(), model, parts });
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn part(
+        &mut self,
+        answer: &mut Answer,
+        part: Part<'_>,
+        raw: Option<&RawValue>,
+    ) -> Result<(), TooLarge> {
+        if let Some(call) = part.function_call {
+            return self.call(answer, &call, part.exact, raw);
+        }
+        let (before, thought) = match part.thought {
+            true => (answer.so_far().reasoning_so_far().len(), true),
+            false => (answer.so_far().text_so_far().len(), false),
+        };
+        let to = before + part.text.0.len();
+        match raw.filter(|_| part.exact) {
+            Some(raw) => {
+                answer.progress();
+                self.kept.exact(raw.get().to_owned(), true)?;
+            }
+            None if thought => self.kept.thought(before..to),
+            None => self.kept.text(before..to),
+        }
+        match thought {
+            true => answer.reasoning(part.text.0),
+            false => answer.text(part.text.0),
+        }
+    }
+
+    fn call(
+        &mut self,
+        answer: &mut Answer,
+        call: &FunctionCall<'_>,
+        exact: bool,
+        raw: Option<&RawValue>,
+    ) -> Result<(), TooLarge> {
+        let in_pieces = call.will_continue.0 || !call.partial_args.0.is_empty();
+        if call.name.is_empty()
+            && let Some(open) = &mut self.open
+        {
+            answer.progress();
+            open.take(&call.partial_args.0)?;
+            return if call.will_continue.0 { Ok(()) } else { self.close(answer, true) };
+        }
+        if call.is_empty() && !in_pieces {
+            return Ok(());
+        }
+        // One that never said that it was over was cut.
+        self.close(answer, false)?;
+        let index = self.calls;
+        self.calls += 1;
+        let arguments = call.arguments();
+        answer.tool_call(WireCall {
+            index: Some(index),
+            id: Some(&call.id.0),
+            // Without a name an id that is known would name an earlier call.
+            name: Some(if call.name.is_empty() { "unnamed" } else { &call.name.0 }),
+            arguments: if in_pieces { "" } else { &arguments },
+            free_text: false,
+        })?;
+        if !in_pieces {
+            let tells_more = exact || !call.id.is_empty();
+            return match raw {
+                Some(raw) => self.kept.exact(raw.get().to_owned(), tells_more),
+                None => Ok(()),
+            };
+        }
+        let signature = raw.filter(|_| exact).and_then(signature_of);
+        let open = self.open.insert(CallInPieces::new(index, call, &arguments, signature));
+        open.take(&call.partial_args.0)?;
+        if call.will_continue.0 { Ok(()) } else { self.close(answer, true) }
+    }
+
+    /// Tells the arguments of the call that came in pieces. A call that is not whole
+    /// gets arguments that are not, so that nobody runs it.
+    fn close(&mut self, answer: &mut Answer, whole: bool) -> Result<(), TooLarge> {
+        let Some(open) = self.open.take() else { return Ok(()) };
+        let arguments = open.arguments(whole);
+        answer.tool_call(WireCall {
+            index: Some(open.index()),
+            arguments: &arguments,
+            ..WireCall::default()
+        })?;
+        match open.as_part().filter(|_| whole) {
+            Some((part, tells_more)) => self.kept.exact(part, tells_more),
+            None => {
+                self.kept.give_up();
+                Ok(())
+            }
+        }
+    }
+
+    /// A later word replaces a `STOP`, which may have stood in every response.
+    fn finish_with(&mut self, answer: &mut Answer, reason: FinishReason, word: &str) {
+        match self.finish {
+            None => answer.finish(reason, word),
+            Some(FinishReason::Stop) => answer.finish_anew(reason, word),
+            Some(_) => return,
+        }
+        self.finish = Some(reason);
+    }
+}
+
+/// What is broken after the finish reason takes nothing from the answer.
+fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
+    match answer.is_finished() {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
+    }
+}
+
+fn or_stop(result: Result<(), TooLarge>) -> ControlFlow<Stop> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(too_large) => ControlFlow::Break(too_large.into()),
+    }
+}
+
+#[cfg(test)]
+mod mutations;
+#[cfg(test)]
+mod tests;
