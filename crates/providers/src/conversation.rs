@@ -263,8 +263,14 @@ impl CompletedMessage {
             while !taken.insert(call.id.clone()) {
                 call.id = format!("{given}_{count}");
                 count += 1;
-                // What the provider wrote names the old id, so it cannot be sent back.
-                self.message.native = None;
+                // What the provider wrote cannot be sent back if it names the old id. An
+                // id that we made up stands nowhere in it.
+                let quoted = format!("\"{given}\"");
+                self.message.native = self
+                    .message
+                    .native
+                    .take()
+                    .filter(|native| !native.parts.iter().any(|part| part.contains(&quoted)));
             }
         }
         self
