@@ -96,9 +96,11 @@ impl Watchdog {
         }
     }
 
-    /// A delta came.
+    /// A delta came. One that comes after a finish reason shows that it was not the
+    /// last, so the grace after it begins anew.
     pub(crate) fn progress(&mut self) {
         self.since_progress = Duration::ZERO;
+        self.since_finish = Duration::ZERO;
     }
 
     /// The finish reason came.
