@@ -249,8 +249,9 @@ fn as_reported(usage: Usage, row: &Row, wire: ExpectedUsage) -> ExpectedUsage {
     ExpectedUsage {
         input: match usage.input_tokens {
             fresh if anthropic => fresh,
-            fresh => with(fresh, of_a_cache)
-                .map(|all| all.saturating_sub(wire.tool_prompt.unwrap_or(0))),
+            fresh => {
+                with(fresh, of_a_cache).map(|all| all.saturating_sub(wire.tool_prompt.unwrap_or(0)))
+            }
         },
         output: with(usage.output_tokens, reasoning),
         cached: usage.cached_tokens,
