@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result};
 use futures_util::{StreamExt as _, stream};
 use turnbuckle_faults::catalogue::{self, Recovery};
 
-use self::cell::Cell;
+use self::cell::{Cell, Dialect};
 use crate::{
     counts::Tally,
     course::Outcome,
@@ -37,6 +37,9 @@ pub(crate) struct Args {
     /// Plays this fault alone.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Plays this dialect alone.
+    #[arg(long, value_enum)]
+    dialect: Option<Dialect>,
     /// Chooses the texts, and the event at which each fault strikes.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -52,7 +55,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     say(format_args!("seed {}\n\n{}", args.seed, Row::HEAD));
-    let rows = play(cell::cells(args.only.as_deref(), args.seed)?, |row| say(row.line()))?;
+    let rows =
+        play(cell::cells(args.only.as_deref(), args.dialect, args.seed)?, |row| say(row.line()))?;
     let sum = tally(&rows);
     say("");
     rows.iter().filter_map(Row::trouble).for_each(say);
@@ -62,16 +66,22 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// The matrix as a part of `test`.
 pub(crate) fn part(seed: u64) -> Result<Outcome> {
-    let rows = play(cell::cells(None, seed)?, |_| {})?;
+    let rows = play(cell::cells(None, None, seed)?, |_| {})?;
     let troubles: Vec<String> = rows.iter().filter_map(Row::trouble).collect();
     let trouble = (!troubles.is_empty()).then(|| troubles.join("\n"));
-    let note = format!("{} faults in {} cells, seed {seed}", catalogue::all().len(), rows.len());
+    let note = format!(
+        "{} faults in {} cells over {} dialects, seed {seed}",
+        catalogue::all().len(),
+        rows.len(),
+        Dialect::ALL.len()
+    );
     Ok(Outcome { tally: tally(&rows), notes: vec![note], trouble })
 }
 
 /// What came of one cell.
 #[derive(Debug)]
 struct Row {
+    dialect: &'static str,
     fault: &'static str,
     variant: &'static str,
     phase: String,
@@ -83,20 +93,20 @@ struct Row {
 }
 
 impl Row {
-    const HEAD: &str = "fault                      when        phase    attempts  outcome    code                        verdict";
+    const HEAD: &str = "dialect    fault                      when        phase    attempts  outcome    code                        verdict";
 
     fn line(&self) -> String {
-        let Self { fault, variant, phase, attempts, outcome, code, complaints } = self;
+        let Self { dialect, fault, variant, phase, attempts, outcome, code, complaints } = self;
         let verdict = if complaints.is_empty() { "holds" } else { "BROKEN" };
         format!(
-            "{fault:<26} {variant:<11} {phase:<8} {attempts:>8}  {outcome:<10} {code:<27} {verdict}"
+            "{dialect:<10} {fault:<26} {variant:<11} {phase:<8} {attempts:>8}  {outcome:<10} {code:<27} {verdict}"
         )
     }
 
     fn trouble(&self) -> Option<String> {
         let each = self.complaints.iter().map(|complaint| format!("  - {complaint}\n"));
         let each: String = each.collect();
-        let heading = format!("{}, {}:\n", self.fault, self.variant);
+        let heading = format!("{}, {}, {}:\n", self.dialect, self.fault, self.variant);
         (!self.complaints.is_empty()).then(|| heading + &each)
     }
 }
@@ -128,8 +138,9 @@ fn play(cells: Vec<Cell>, mut report: impl FnMut(&Row)) -> Result<Vec<Row>> {
 }
 
 async fn play_one(cell: Cell) -> Row {
-    let (fault, variant) = (cell.entry.name, cell.variant.name());
+    let (dialect, fault, variant) = (cell.dialect.name(), cell.entry.name, cell.variant.name());
     let blank = |complaint| Row {
+        dialect,
         fault,
         variant,
         phase: "-".to_owned(),
@@ -154,6 +165,7 @@ async fn play_one(cell: Cell) -> Row {
         word.unwrap_or("-").to_owned()
     };
     Row {
+        dialect,
         fault,
         variant,
         phase: of("/details/phase"),

@@ -37,9 +37,47 @@ const LOST: &[&str] = &[
 /// The file that the tool reads, and what is in it.
 pub(crate) const NOTES: (&str, &str) = ("notes.txt", "the kettle sang before noon\n");
 
+/// The API that client and server speak.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Dialect {
+    /// OpenAI Chat Completions.
+    Chat,
+    /// OpenAI Responses.
+    Responses,
+    /// Anthropic Messages.
+    Anthropic,
+}
+
+impl Dialect {
+    pub(crate) const ALL: &[Self] = &[Self::Chat, Self::Responses, Self::Anthropic];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+            Self::Anthropic => "anthropic",
+        }
+    }
+
+    /// Whether the dialect can show the fault at all.
+    fn knows(self, entry: &Entry) -> bool {
+        // Only Chat has a marker that can come without the finish reason.
+        self == Self::Chat || entry.name != "done_without_finish"
+    }
+
+    /// The header that carries the key, and what stands before the key in it.
+    pub(crate) const fn key_header(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Chat | Self::Responses => ("authorization", "Bearer "),
+            Self::Anthropic => ("x-api-key", ""),
+        }
+    }
+}
+
 /// One fault, in one situation.
 #[derive(Debug)]
 pub(crate) struct Cell {
+    pub(crate) dialect: Dialect,
     pub(crate) entry: &'static Entry,
     pub(crate) variant: Variant,
     pub(crate) script: Script,
@@ -123,18 +161,21 @@ impl Cell {
     }
 }
 
-/// Every cell of every fault, or of one.
-pub(crate) fn cells(only: Option<&str>, seed: u64) -> Result<Vec<Cell>> {
+/// Every cell of every fault in every dialect, or of one.
+pub(crate) fn cells(only: Option<&str>, dialect: Option<Dialect>, seed: u64) -> Result<Vec<Cell>> {
     let mut cells = Vec::new();
-    for (number, entry) in (0_u64..).zip(catalogue::all()) {
-        if only.is_some_and(|name| name != entry.name) {
-            continue;
-        }
-        for variant in variants(entry) {
-            // Of its own, so that a fault played alone is played the same.
-            let mut chance = Rng::with_seed(seed.wrapping_mul(1000).wrapping_add(number));
-            let made = cell(entry, *variant, &mut chance);
-            cells.push(made.with_context(|| format!("cannot script {}", entry.name))?);
+    let dialects = Dialect::ALL.iter().filter(|known| dialect.is_none_or(|one| one == **known));
+    for dialect in dialects {
+        for (number, entry) in (0_u64..).zip(catalogue::all()) {
+            if only.is_some_and(|name| name != entry.name) || !dialect.knows(entry) {
+                continue;
+            }
+            for variant in variants(entry) {
+                // Of its own, so that a fault played alone is played the same.
+                let mut chance = Rng::with_seed(seed.wrapping_mul(1000).wrapping_add(number));
+                let made = cell(*dialect, entry, *variant, &mut chance);
+                cells.push(made.with_context(|| format!("cannot script {}", entry.name))?);
+            }
         }
     }
     Ok(cells)
@@ -150,7 +191,12 @@ fn variants(entry: &Entry) -> &'static [Variant] {
     }
 }
 
-fn cell(entry: &'static Entry, variant: Variant, chance: &mut Rng) -> Result<Cell> {
+fn cell(
+    dialect: Dialect,
+    entry: &'static Entry,
+    variant: Variant,
+    chance: &mut Rng,
+) -> Result<Cell> {
     let (kept, lost) = (sentence(KEPT, chance), sentence(LOST, chance));
     let wish_ms = (entry.name == "rate_limit").then(|| chance.u64(100..3000));
     let said = if entry.expected.recovery == Recovery::None { &kept } else { &lost };
@@ -163,7 +209,7 @@ fn cell(entry: &'static Entry, variant: Variant, chance: &mut Rng) -> Result<Cel
         Variant::AfterTool => vec![read, fault, whole],
     };
     let key = format!("sk-canary-{:016x}", chance.u64(..));
-    Ok(Cell { entry, variant, script: Script::new(steps)?, kept, lost, wish_ms, key })
+    Ok(Cell { dialect, entry, variant, script: Script::new(steps)?, kept, lost, wish_ms, key })
 }
 
 fn fault(entry: &'static Entry, said: &str, wish_ms: Option<u64>, chance: &mut Rng) -> Step {
@@ -198,14 +244,14 @@ mod tests {
     #[test]
     fn any_seed_gives_a_script_that_can_be_served() {
         for seed in (0..40).chain([u64::MAX]) {
-            assert!(cells(None, seed).unwrap().len() > 30, "{seed}");
+            assert!(cells(None, Some(Dialect::Chat), seed).unwrap().len() > 30, "{seed}");
         }
     }
 
     #[test]
     fn the_same_seed_plays_the_same_and_another_does_not() {
         let scripts = |seed| {
-            let cells = cells(None, seed).unwrap();
+            let cells = cells(None, Some(Dialect::Chat), seed).unwrap();
             cells.into_iter().map(|cell| cell.script).collect::<Vec<_>>()
         };
         assert_eq!(scripts(7), scripts(7));
@@ -214,8 +260,8 @@ mod tests {
 
     #[test]
     fn a_fault_played_alone_is_played_as_among_the_others() {
-        let alone = cells(Some("stall"), 3).unwrap();
-        let among = cells(None, 3).unwrap();
+        let alone = cells(Some("stall"), Some(Dialect::Chat), 3).unwrap();
+        let among = cells(None, Some(Dialect::Chat), 3).unwrap();
         let among: Vec<_> = among.iter().filter(|cell| cell.entry.name == "stall").collect();
         assert_eq!(alone.len(), 3);
         assert!(alone.iter().zip(among).all(|(a, b)| a.script == b.script && a.key == b.key));

@@ -281,20 +281,14 @@ fn tools(cell: &Cell, seen: &Seen) -> Vec<String> {
 /// last thing said before it.
 fn memory(cell: &Cell, seen: &Seen) -> Vec<String> {
     let Some(outcome) = &seen.follow_up else { return Vec::new() };
-    let history = seen.requests.last().and_then(|last| last.body.get("messages")?.as_array());
-    let said: Vec<&str> = history
-        .into_iter()
-        .flatten()
-        .filter(|message| word(message, "/role") == "assistant")
-        .map(|message| word(message, "/content"))
-        .filter(|content| !content.is_empty() && *content != "nothing")
-        .collect();
+    let asked = seen.requests.last().map(|last| last.body.to_string()).unwrap_or_default();
+    let said = asked.matches(&cell.kept).count();
     let ended = (word(outcome, "/outcome"), word(outcome, "/text"));
     let attempts = number(outcome, "/attempts");
     // It may meet a connection that the server gave up meanwhile.
     let most = if cell.gives_up_connections() { 2 } else { 1 };
     [
-        unless(said == [cell.kept.as_str()], || format!("the next prompt remembers {said:?}")),
+        unless(said == 1, || format!("the next prompt remembers the answer {said} times")),
         unless(ended == ("completed", cell.kept.as_str()), || {
             format!("the next prompt ended {ended:?}")
         }),
@@ -327,8 +321,9 @@ fn connections(cell: &Cell, seen: &Seen) -> Vec<String> {
 
 /// The key went to the server and nowhere else.
 fn secrets(cell: &Cell, seen: &Seen) -> Vec<String> {
-    let bearer = format!("Bearer {}", cell.key);
-    let sent = seen.requests.iter().all(|r| r.headers.get("authorization") == Some(&bearer));
+    let (header, before) = cell.dialect.key_header();
+    let key = format!("{before}{}", cell.key);
+    let sent = seen.requests.iter().all(|request| request.headers.get(header) == Some(&key));
     let events = Value::from(seen.events.clone()).to_string();
     let told = events.contains(&cell.key) || seen.told.contains(&cell.key);
     [

@@ -8,14 +8,20 @@ use secrecy::SecretString;
 use serde_json::Value;
 use turnbuckle_diagnostics::Redactor;
 use turnbuckle_faults::{Ended, FaultServer, RecordedRequest};
-use turnbuckle_providers::{Clocks, openai_chat::OpenAiChat, transport::ReqwestTransport};
+use turnbuckle_providers::{
+    Clocks, Provider,
+    anthropic::Anthropic,
+    openai_chat::OpenAiChat,
+    openai_responses::OpenAiResponses,
+    transport::{HttpTransport, ReqwestTransport},
+};
 use turnbuckle_runtime::{MemoryStore, PromptOutcome, Runtime, Session};
 use turnbuckle_tools::{
     ToolSet,
     builtin::{self, Workspace},
 };
 
-use super::cell::{Cell, NOTES};
+use super::cell::{Cell, Dialect, NOTES};
 
 /// Waits between attempts are this much shorter than the policy says; what the
 /// events say is not.
@@ -94,21 +100,54 @@ fn runtime(cell: &Cell, server: &FaultServer, folder: &std::path::Path) -> Resul
         transport = transport.root_certificates_pem(authority);
     }
     let transport = transport.build().context("cannot set up the transport")?;
-    let provider = OpenAiChat::builder(server.base_url())
-        .api_key(cell.key.clone())
-        .clocks(clocks)
-        .transport(Arc::new(transport))
-        .redactor(redactor.clone())
-        .build()
-        .context("cannot make the client")?;
+    let provider = provider(cell, server, clocks, Arc::new(transport), redactor.clone())?;
     let workspace = Workspace::open(folder).context("cannot open the workspace")?;
     let tools = builtin::tools(&workspace).into_iter().fold(ToolSet::new(), ToolSet::with);
-    Ok(Runtime::builder(Arc::new(provider), "a-model")
+    Ok(Runtime::builder(provider, "a-model")
         .system(builtin::SYSTEM_PROMPT)
         .tools(tools)
         .redactor(redactor)
         .wait_divisor(WAIT_DIVISOR)
         .build())
+}
+
+/// The real client of the cell's dialect.
+fn provider(
+    cell: &Cell,
+    server: &FaultServer,
+    clocks: Clocks,
+    transport: Arc<dyn HttpTransport>,
+    redactor: Arc<Redactor>,
+) -> Result<Arc<dyn Provider>> {
+    let (url, key) = (server.base_url(), cell.key.clone());
+    Ok(match cell.dialect {
+        Dialect::Chat => Arc::new(
+            OpenAiChat::builder(url)
+                .api_key(key)
+                .clocks(clocks)
+                .transport(transport)
+                .redactor(redactor)
+                .build()?,
+        ),
+        Dialect::Responses => Arc::new(
+            OpenAiResponses::builder()
+                .base_url(url)
+                .api_key(key)
+                .clocks(clocks)
+                .transport(transport)
+                .redactor(redactor)
+                .build()?,
+        ),
+        Dialect::Anthropic => Arc::new(
+            Anthropic::builder()
+                .base_url(url)
+                .api_key(key)
+                .clocks(clocks)
+                .transport(transport)
+                .redactor(redactor)
+                .build()?,
+        ),
+    })
 }
 
 /// A server that falls silent runs into a short clock, the others into none.

@@ -6,7 +6,7 @@ use super::*;
 use crate::faults::{cell, stage};
 
 async fn played(fault: &str, variant: Variant) -> (Cell, Seen) {
-    let cells = cell::cells(Some(fault), 1).unwrap();
+    let cells = cell::cells(Some(fault), Some(cell::Dialect::Chat), 1).unwrap();
     let cell = cells.into_iter().find(|cell| cell.variant == variant).unwrap();
     let seen = stage::play(&cell).await.unwrap();
     assert_eq!(complaints(&cell, &seen), [""; 0], "holds before it is broken");
