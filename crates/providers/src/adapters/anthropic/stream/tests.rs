@@ -10,6 +10,7 @@ use crate::{
     transport::ResponseHead,
 };
 
+mod errors;
 mod mutations;
 
 fn decode(body: &str) -> Result<CompletedMessage, FailedAnswer> {
@@ -100,36 +101,6 @@ fn nothing_less_ends_it() {
         assert_eq!(failed(&stream(events)), empty, "{events:?}");
     }
     assert_eq!(failed(&format!("{}data: {{\"type\":\"mess", stream(&[START]))), early);
-}
-
-#[test]
-fn an_error_wins_wherever_it_stands() {
-    let error = r#"{"type":"error","error":{"details":null,"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}"#;
-    let all = [START, TEXT, HI, STOP_0, END_TURN];
-    for at in 0..=all.len() {
-        let (before, after) = all.split_at(at);
-        let body = stream(before) + &stream(&[error]) + &stream(after) + &stream(&[MESSAGE_STOP]);
-        assert_eq!(failed(&body).0, ErrorCode::ProviderOverloaded, "{at}");
-        // The name of the event is not needed.
-        let unnamed = body.replace("event: error\n", "");
-        assert_eq!(failed(&unnamed).0, ErrorCode::ProviderOverloaded, "{at}");
-    }
-    assert_eq!(failed(error).0, ErrorCode::ProviderOverloaded);
-    assert_eq!(failed(&format!("[{error}]")).0, ErrorCode::ProviderOverloaded);
-    for told in [r#"{"detail":"no such route"}"#, r#"{"message":"m"}"#, r#"{"error":"m"}"#] {
-        let failed = decode(told).unwrap_err();
-        assert_eq!(failed.0.code(), ErrorCode::ProviderError, "{told}");
-    }
-    let abort = stop_with("error");
-    assert_eq!(failed(&stream(&[START, TEXT, HI, &abort])).0, ErrorCode::ProviderError);
-}
-
-#[test]
-fn an_error_keeps_what_the_attempt_had_cost() {
-    let error = r#"{"type":"error","error":{"type":"api_error","message":"m"}}"#;
-    let failed = decode(&stream(&[START, TEXT, HI, error])).unwrap_err();
-    assert_eq!(failed.0.details().usage.unwrap().input_tokens, Some(7));
-    assert_eq!(failed.1.text, "hi");
 }
 
 #[test]
