@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, ops::ControlFlow};
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use turnbuckle_errors::Protocol;
 
@@ -12,7 +13,7 @@ use super::{
     wire::{self, Delta, Event, Message, RawDelta, WireUsage},
 };
 use crate::{
-    FinishReason, Native, TooLarge,
+    Native, TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
 };
@@ -95,7 +96,7 @@ impl Messages {
             _ if event.content.is_some() => {
                 return match self.whole(answer, event.content) {
                     Ok(()) => self.finish(answer, &event.stop_reason.0),
-                    Err(too_large) => ControlFlow::Break(too_large.into()),
+                    Err(broken) => ControlFlow::Break(broken.into()),
                 };
             }
             // An event of a kind that is not known yet.
@@ -117,8 +118,7 @@ impl Messages {
         answer: &mut Answer,
         message: Option<&RawValue>,
     ) -> Result<(), Broken> {
-        let message: Message<'_> =
-            message.and_then(|json| serde_json::from_str(json.get()).ok()).unwrap_or_default();
+        let message: Message<'_> = message.map(object).transpose()?.flatten().unwrap_or_default();
         if answer.is_finished() {
             return Ok(());
         }
@@ -139,7 +139,7 @@ impl Messages {
     }
 
     /// Blocks that come whole: in a document, or in `message_start`.
-    fn whole(&mut self, answer: &mut Answer, content: Option<&RawValue>) -> Result<(), TooLarge> {
+    fn whole(&mut self, answer: &mut Answer, content: Option<&RawValue>) -> Result<(), Broken> {
         for (place, block) in content.map(wire::blocks).unwrap_or_default().into_iter().enumerate()
         {
             let index = u64::try_from(place).ok();
@@ -159,7 +159,7 @@ impl Messages {
         if answer.is_finished() || self.blocks.repeats(index, block) {
             return Ok(());
         }
-        self.begin(answer, index, block).map_err(Broken::from)
+        self.begin(answer, index, block)
     }
 
     fn begin(
@@ -167,8 +167,8 @@ impl Messages {
         answer: &mut Answer,
         index: Option<u64>,
         begun: &RawValue,
-    ) -> Result<(), TooLarge> {
-        let Ok(block) = serde_json::from_str::<wire::Block<'_>>(begun.get()) else { return Ok(()) };
+    ) -> Result<(), Broken> {
+        let Some(block) = object::<wire::Block<'_>>(begun)? else { return Ok(()) };
         answer.progress();
         let body = match &*block.r#type.0 {
             "text" => {
@@ -195,7 +195,7 @@ impl Messages {
             }
             _ => Body::Server(String::new()),
         };
-        self.blocks.begin(index, begun, &block, body)
+        Ok(self.blocks.begin(index, begun, &block, body)?)
     }
 
     fn block_stop(&mut self, answer: &mut Answer, index: Option<u64>) -> Result<(), TooLarge> {
@@ -338,7 +338,7 @@ impl Messages {
                 return ControlFlow::Break(too_large.into());
             }
         }
-        if let Some(parts) = self.native(answer, reason) {
+        if let Some(parts) = self.blocks.native(answer.so_far(), reason) {
             answer.native(Native {
                 dialect: DIALECT.to_owned(),
                 model: std::mem::take(&mut self.model),
@@ -348,10 +348,16 @@ impl Messages {
         answer.finish(reason, word);
         ControlFlow::Continue(())
     }
+}
 
-    fn native(&self, answer: &Answer, reason: FinishReason) -> Option<Vec<String>> {
-        self.blocks.native(answer.so_far(), reason)
+/// What an object inside an event says; `None` if it is no object. One that cannot
+/// be read would be a part of the answer that is lost in silence.
+fn object<'a, T: Deserialize<'a>>(json: &'a RawValue) -> Result<Option<T>, Broken> {
+    if !json.get().starts_with('{') {
+        return Ok(None);
     }
+    let read = serde_json::from_str(json.get());
+    read.map(Some).map_err(|_| Broken::Protocol(Protocol::Undecodable))
 }
 
 /// Why an event cannot be part of the answer.

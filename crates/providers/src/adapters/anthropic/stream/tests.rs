@@ -262,6 +262,18 @@ fn unknown_and_mistyped_fields_are_passed_over() {
 }
 
 #[test]
+fn a_block_that_cannot_be_read_is_not_lost_in_silence() {
+    // Half of a character, which JSON cannot give as text.
+    let text = TEXT.replace("\"text\":\"\"", r#""text":"\ud83d""#);
+    assert_ne!(text, TEXT);
+    let inside = START.replace("[]", r#"[{"type":"text","text":"\ud83d"}]"#);
+    assert_ne!(inside, START);
+    let undecodable = (ErrorCode::StreamFailed, "protocol.undecodable");
+    assert_eq!(failed(&stream(&[START, &text, STOP_0, END_TURN])), undecodable);
+    assert_eq!(failed(&stream(&[&inside, END_TURN])), undecodable);
+}
+
+#[test]
 fn two_messages_in_one_stream_are_no_message() {
     let other = START.replace("msg_1", "msg_2");
     let body = stream(&[START, TEXT, HI, &other, TEXT, HI, STOP_0, END_TURN, MESSAGE_STOP]);
