@@ -136,7 +136,8 @@ impl Headers {
             Some((_, key)) => key.trim(),
             None => value,
         });
-        bearer.or_else(|| self.get("api-key")).or_else(|| self.get("x-api-key"))
+        let others = ["api-key", "x-api-key", "x-goog-api-key"];
+        bearer.or_else(|| others.into_iter().find_map(|name| self.get(name)))
     }
 
     fn masked(&self) -> impl Iterator<Item = (&str, String)> {

@@ -7,6 +7,7 @@
 
 mod anthropic;
 mod chat;
+mod gemini;
 mod responses;
 
 use serde_json::Value;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use crate::{behaviour::ErrorReply, content::Content};
 pub(crate) use anthropic::Anthropic;
 pub(crate) use chat::Chat;
+pub(crate) use gemini::Gemini;
 pub(crate) use responses::Responses;
 
 /// One wire protocol.
@@ -43,8 +45,13 @@ pub(crate) trait Dialect: Send + Sync {
 
 /// The dialect spoken at a path (without its query), whatever stands before it.
 pub(crate) fn for_path(path: &str) -> Option<&'static dyn Dialect> {
-    let spoken: [(&str, &'static dyn Dialect); 3] =
-        [("/chat/completions", &Chat), ("/responses", &Responses), ("/messages", &Anthropic)];
+    let spoken: [(&str, &'static dyn Dialect); 5] = [
+        ("/chat/completions", &Chat),
+        ("/responses", &Responses),
+        ("/messages", &Anthropic),
+        (":streamGenerateContent", &Gemini { stream: true }),
+        (":generateContent", &Gemini { stream: false }),
+    ];
     spoken.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, dialect)| dialect)
 }
 
