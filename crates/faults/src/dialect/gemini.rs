@@ -1,7 +1,7 @@
 //! Gemini `generateContent`, as generativelanguage.googleapis.com streams it with
 //! `alt=sse`. The model stands in the path, and so does the wish for a stream.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Ask, Dialect, Frame, Turn,
@@ -85,14 +85,13 @@ impl Dialect for Gemini {
     }
 
     fn error(&self, reply: &ErrorReply) -> Value {
-        let mut error = json!({
-            "code": reply.status,
-            "message": reply.message,
-            "status": status_word(reply),
-        });
+        let mut error = Map::new();
+        error.insert("code".into(), reply.status.into());
+        error.insert("message".into(), reply.message.as_str().into());
+        error.insert("status".into(), status_word(reply).into());
         let details = details(reply);
         if !details.is_empty() {
-            error["details"] = details.into();
+            error.insert("details".into(), details.into());
         }
         json!({"error": error})
     }
@@ -110,15 +109,18 @@ impl Dialect for Gemini {
 
 /// A response with these parts; `end` is the content whose end it tells.
 fn response(ask: &Ask, turn: Turn, parts: &Value, end: Option<&Content>) -> Value {
-    let mut candidate = json!({"content": {"parts": parts, "role": "model"}, "index": 0});
-    let mut response =
-        json!({"modelVersion": ask.model, "responseId": format!("fault-{}", turn.attempt)});
+    let mut candidate = Map::new();
+    candidate.insert("content".into(), json!({"parts": parts, "role": "model"}));
+    let mut response = Map::new();
     if let Some(content) = end {
-        candidate["finishReason"] = finish_reason(content).into();
-        response["usageMetadata"] = usage(content, ask);
+        candidate.insert("finishReason".into(), finish_reason(content).into());
+        response.insert("usageMetadata".into(), usage(content, ask));
     }
-    response["candidates"] = json!([candidate]);
-    response
+    candidate.insert("index".into(), 0.into());
+    response.insert("candidates".into(), json!([candidate]));
+    response.insert("modelVersion".into(), ask.model.as_str().into());
+    response.insert("responseId".into(), format!("fault-{}", turn.attempt).into());
+    response.into()
 }
 
 fn data(response: &Value, terminal: bool) -> Frame {
@@ -130,14 +132,16 @@ fn data(response: &Value, terminal: bool) -> Frame {
 fn call_part(call: &ToolCall, index: usize) -> Value {
     let args = serde_json::from_str(&call.arguments)
         .unwrap_or_else(|_| Value::from(call.arguments.as_str()));
-    let mut part = json!({"functionCall": {"name": call.name, "args": args}});
+    let mut inner = Map::new();
     if let Some(id) = &call.id {
-        part["functionCall"]["id"] = id.as_str().into();
+        inner.insert("id".into(), id.as_str().into());
     }
-    if index == 0 {
-        part["thoughtSignature"] = SIGNATURE.into();
+    inner.insert("name".into(), call.name.as_str().into());
+    inner.insert("args".into(), args);
+    match index {
+        0 => json!({"functionCall": inner, "thoughtSignature": SIGNATURE}),
+        _ => json!({"functionCall": inner}),
     }
-    part
 }
 
 /// This API says `STOP` also where it calls tools.
