@@ -13,12 +13,16 @@ use memchr::memchr2;
 /// The longest line, and the most data of one event, in bytes.
 pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
 
+/// How much of JSON outside of any event is looked at.
+const MAX_BARE_BYTES: usize = 64 * 1024;
+
 /// What a stream holds, comments aside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Frame<'a> {
     /// A whole event. `name` is empty where the server gave none.
     Event { name: &'a str, data: &'a str },
-    /// A line `error: …`, which is no field of the standard (seen on GPUStack).
+    /// A line `error: …`, which is no field of the standard (seen on GPUStack), or an
+    /// error as bare JSON after the last event (Gemini, when it sheds load).
     ErrorLine(&'a str),
 }
 
@@ -48,6 +52,8 @@ pub(crate) struct SseDecoder {
     name: Vec<u8>,
     data: Vec<u8>,
     has_data: bool,
+    /// Lines of JSON that came outside of any event since the last one.
+    bare: Vec<u8>,
     after_cr: bool,
     first_line: bool,
     limit: usize,
@@ -66,6 +72,7 @@ impl SseDecoder {
             name: Vec::new(),
             data: Vec::new(),
             has_data: false,
+            bare: Vec::new(),
             after_cr: false,
             first_line: true,
             limit,
@@ -100,7 +107,8 @@ impl SseDecoder {
     }
 
     /// The body has ended: hands over what still waits for a line end or for its
-    /// blank line (recorded from an Anthropic-compatible gateway).
+    /// blank line (recorded from an Anthropic-compatible gateway), and an error that
+    /// came as bare JSON.
     pub(crate) fn end<B>(
         &mut self,
         receive: &mut dyn FnMut(Frame<'_>) -> ControlFlow<B>,
@@ -108,7 +116,13 @@ impl SseDecoder {
         if !self.line.is_empty() {
             self.on_kept_line(receive)?;
         }
-        self.dispatch(receive)
+        self.dispatch(receive)?;
+        let bare = std::mem::take(&mut self.bare);
+        let bare = text_of(&bare);
+        match names_an_error(&bare) {
+            true => stop(receive(Frame::ErrorLine(&bare))),
+            false => Ok(()),
+        }
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
@@ -149,8 +163,12 @@ impl SseDecoder {
         }
         let (field, value) = field_of(line);
         match field {
-            b"data" => self.add_data(value)?,
+            b"data" => {
+                self.bare.clear();
+                self.add_data(value)?;
+            }
             b"event" => {
+                self.bare.clear();
                 self.name.clear();
                 self.name.extend_from_slice(value);
             }
@@ -158,10 +176,20 @@ impl SseDecoder {
                 let frame = Frame::ErrorLine(&String::from_utf8_lossy(value));
                 return stop(receive(frame));
             }
-            // A comment, `id` and `retry` (nothing is resumed), or unknown.
-            _ => {}
+            // A comment.
+            b"" => {}
+            // `id` and `retry` (nothing is resumed), or unknown.
+            _ => self.keep_bare(line),
         }
         Ok(())
+    }
+
+    fn keep_bare(&mut self, line: &[u8]) {
+        let begins = line.trim_ascii_start().starts_with(b"{");
+        if (begins || !self.bare.is_empty()) && self.bare.len() + line.len() < MAX_BARE_BYTES {
+            self.bare.extend_from_slice(line);
+            self.bare.push(b'\n');
+        }
     }
 
     fn add_data(&mut self, value: &[u8]) -> Result<(), TooLong> {
@@ -190,6 +218,12 @@ impl SseDecoder {
         self.name.clear();
         stop(flow)
     }
+}
+
+/// Whether it has a field `error`.
+fn names_an_error(json: &str) -> bool {
+    let after = |(_, rest): (&str, &str)| rest.trim_start().starts_with(':');
+    json.split_once("\"error\"").is_some_and(after)
 }
 
 fn stop<B>(flow: ControlFlow<B>) -> Result<(), Stopped<B>> {

@@ -122,6 +122,23 @@ fn an_error_wins_over_everything() {
 }
 
 #[test]
+fn an_error_as_bare_json_after_the_last_event_is_the_servers_word() {
+    // Case S017: Gemini sheds load in the middle of a stream.
+    let text = stream(&[&parts(r#"{"text":"a"}"#)]);
+    let error =
+        "{\n \"error\": {\"code\": 503, \"status\": \"UNAVAILABLE\",\n  \"message\": \"x\"}\n}\n";
+    let overloaded = |body: &str| failed(body).0 == ErrorCode::ProviderOverloaded;
+    assert!(overloaded(&format!("{text}{error}")));
+    assert!(overloaded(&format!("{text}{}", error.replace('\n', "\r\n"))));
+    assert!(overloaded(&format!("{}{error}", stream(&[STOP]))));
+    // Anything else there is no word of an error, and what goes on was none.
+    for tail in ["{\"a\":\"error\"}\n", "{\n", "id: {\"error\": 1}\n"] {
+        assert_eq!(failed(&format!("{text}{tail}")).1, "protocol.ended_early", "{tail}");
+    }
+    assert!(decode(&format!("{text}{error}{}", stream(&[STOP]))).is_ok());
+}
+
+#[test]
 fn an_answer_that_its_server_calls_broken_is_no_success() {
     let call = r#"{"functionCall":{"name":"ls","args":{}}}"#;
     for word in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "OTHER", "MALFORMED_RESPONSE"] {
