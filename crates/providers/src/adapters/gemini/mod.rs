@@ -113,6 +113,10 @@ impl Provider for Gemini {
         self.id
     }
 
+    /// Besides what every adapter can fail with: `INVALID_REQUEST`, before anything
+    /// is sent, for a tool schema or a response format that this API cannot be told
+    /// (the message names the tool and the place in it), and for a model name that
+    /// no path can hold.
     async fn open(
         &self,
         request: &ChatRequest,
