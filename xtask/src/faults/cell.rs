@@ -46,16 +46,19 @@ pub(crate) enum Dialect {
     Responses,
     /// Anthropic Messages.
     Anthropic,
+    /// Gemini.
+    Gemini,
 }
 
 impl Dialect {
-    pub(crate) const ALL: &[Self] = &[Self::Chat, Self::Responses, Self::Anthropic];
+    pub(crate) const ALL: &[Self] = &[Self::Chat, Self::Responses, Self::Anthropic, Self::Gemini];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
             Self::Responses => "responses",
             Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -70,6 +73,7 @@ impl Dialect {
         match self {
             Self::Chat | Self::Responses => ("authorization", "Bearer "),
             Self::Anthropic => ("x-api-key", ""),
+            Self::Gemini => ("x-goog-api-key", ""),
         }
     }
 }

@@ -11,6 +11,7 @@ use turnbuckle_faults::{Ended, FaultServer, RecordedRequest};
 use turnbuckle_providers::{
     Clocks, Provider,
     anthropic::Anthropic,
+    gemini::Gemini,
     openai_chat::OpenAiChat,
     openai_responses::OpenAiResponses,
     transport::{HttpTransport, ReqwestTransport},
@@ -140,6 +141,15 @@ fn provider(
         ),
         Dialect::Anthropic => Arc::new(
             Anthropic::builder()
+                .base_url(url)
+                .api_key(key)
+                .clocks(clocks)
+                .transport(transport)
+                .redactor(redactor)
+                .build()?,
+        ),
+        Dialect::Gemini => Arc::new(
+            Gemini::builder()
                 .base_url(url)
                 .api_key(key)
                 .clocks(clocks)
