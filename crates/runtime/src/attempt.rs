@@ -255,6 +255,8 @@ fn unusable(completed: &CompletedMessage) -> Option<Failure> {
         }
         // Cut by the limit before its first word: not silence, the host must see it.
         FinishReason::Length => return None,
+        // The provider wants to go on, whatever it said so far.
+        FinishReason::Pause => return None,
         _ if silent => Failure::new(
             ErrorCode::EmptyModelResponse,
             "the model ended without text and without a tool call",

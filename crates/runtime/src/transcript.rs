@@ -48,7 +48,8 @@ impl Transcript {
 
     /// Adds a complete message with the results of its calls, in call order.
     ///
-    /// A blank message without calls adds nothing: providers refuse it.
+    /// A blank message without calls adds nothing: providers refuse it. Parts in the
+    /// provider's own words make it none.
     ///
     /// # Errors
     ///
@@ -71,7 +72,8 @@ impl Transcript {
         if !calls.eq(results.iter().map(|result| &result.call_id)) {
             return Err(Unpaired);
         }
-        if !(message.text.trim().is_empty() && message.tool_calls.is_empty()) {
+        let blank = message.text.trim().is_empty() && message.tool_calls.is_empty();
+        if !blank || message.native.is_some() {
             self.messages.push(Message::Assistant(message));
             self.messages.extend(results.into_iter().map(Message::Tool));
         }

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::{ErrorCode, Failure, SafeText, Usage};
+use turnbuckle_providers::FinishReason;
 use turnbuckle_tools::PromptTools;
 
 use crate::{
@@ -47,7 +48,7 @@ pub(crate) struct LastMessage {
 
 /// What follows a step.
 pub(crate) enum Next {
-    /// The model has seen tool results, and is asked again.
+    /// The model gets to see tool results, or paused, and is asked again.
     Ask,
     /// The model gave its answer.
     Done,
@@ -108,6 +109,8 @@ impl<'s> Turn<'s> {
         };
         self.note(record).await?;
         let asked_tools = !completed.message().tool_calls.is_empty();
+        // The provider's own tools took long; it goes on when it is asked again.
+        let paused = completed.finish() == FinishReason::Pause;
         let results = self.run_tools(tools, &completed.message().tool_calls).await?;
         if self.session.transcript.commit(completed, results).is_err() {
             return Err(Failure::new(ErrorCode::Internal, "tool calls and results do not pair"));
@@ -115,10 +118,11 @@ impl<'s> Turn<'s> {
         if let Some(failure) = tools.ended() {
             return Err(failure);
         }
-        if asked_tools && self.cancel.is_cancelled() {
+        let goes_on = asked_tools || paused;
+        if goes_on && self.cancel.is_cancelled() {
             return Err(aborted());
         }
-        Ok(if asked_tools { Next::Ask } else { Next::Done })
+        Ok(if goes_on { Next::Ask } else { Next::Done })
     }
 
     async fn end(mut self, failure: Option<Failure>, began: Instant) -> PromptOutcome {

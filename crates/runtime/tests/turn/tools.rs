@@ -263,3 +263,16 @@ async fn every_call_of_a_session_has_an_id_of_its_own() {
     let ids: Vec<_> = results(&played).into_iter().map(|(id, ..)| id).collect();
     assert_eq!(ids, ["call_1", "call_1_2", "call_1_3"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_pauses_is_asked_to_go_on() {
+    let pause = || ScriptedAttempt::default().text("searching").finish(FinishReason::Pause);
+    let (played, _) = play([pause(), ScriptedAttempt::answer(["found"])]).await;
+    assert!(played.outcome.ok);
+    assert_eq!(played.outcome.text, "found");
+    // What it said so far is in the second request, as the last thing said.
+    let requests = played.provider.requests();
+    assert!(
+        matches!(requests[1].messages.last(), Some(Message::Assistant(said)) if said.text == "searching")
+    );
+}
