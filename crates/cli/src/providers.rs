@@ -12,9 +12,6 @@ use turnbuckle_providers::profiles::{self, Affinity, Dialect, Profile};
 
 use crate::{args::ProvidersArgs, nearest::hint, refusal::invalid};
 
-/// The dialects that this program can speak.
-const BUILT: [Dialect; 1] = [Dialect::OpenAiChat];
-
 /// Prints what is known of each kind of server, and which keys are present.
 pub(crate) fn providers(args: &ProvidersArgs) -> ExitCode {
     match write(args) {
@@ -28,25 +25,24 @@ pub(crate) fn providers(args: &ProvidersArgs) -> ExitCode {
     }
 }
 
-/// The profile that a name means. No name is OpenAI, or any server at the address
-/// that the user gave; so is the name of the dialect, as it always was.
-pub(crate) fn profile(name: Option<&str>, has_address: bool) -> Result<&'static Profile, Failure> {
-    let dialect_alone = Dialect::OpenAiChat.as_str();
-    let Some(name) = name.filter(|name| *name != dialect_alone) else {
-        return Ok(if has_address { &profiles::CUSTOM } else { &profiles::OPENAI });
-    };
-    let known = profiles::by_name(name);
-    let dialect = known.map(|profile| profile.dialect).or_else(|| Dialect::by_name(name));
-    match (known, dialect) {
-        (Some(profile), Some(dialect)) if BUILT.contains(&dialect) => Ok(profile),
-        (_, Some(dialect)) => Err(invalid(&format!(
-            "the provider `{name}` is not built yet: it speaks {}, and built is `{dialect_alone}`",
-            dialect.as_str()
-        ))),
+/// The kind of server and the dialect that a name means. A dialect's own name
+/// means its home, or any server at the address that the user gave; no name means
+/// the same for OpenAI Chat.
+pub(crate) fn provider(
+    name: Option<&str>,
+    has_address: bool,
+) -> Result<(&'static Profile, Dialect), Failure> {
+    let name = name.unwrap_or(Dialect::OpenAiChat.as_str());
+    let openai = if has_address { &profiles::CUSTOM } else { &profiles::OPENAI };
+    match (Dialect::by_name(name), profiles::by_name(name)) {
+        (Some(dialect @ (Dialect::OpenAiChat | Dialect::OpenAiResponses)), _) => {
+            Ok((openai, dialect))
+        }
+        (_, Some(profile)) => Ok((profile, profile.dialect)),
         _ => {
-            let dialects = [dialect_alone];
+            let dialects = Dialect::ALL.into_iter().map(Dialect::as_str);
             let names: Vec<&str> =
-                dialects.into_iter().chain(profiles::ALL.map(|profile| profile.name)).collect();
+                dialects.chain(profiles::ALL.map(|profile| profile.name)).collect();
             Err(invalid(&format!("unknown provider `{name}`{}", hint(name, &names))))
         }
     }
@@ -105,14 +101,6 @@ fn write(args: &ProvidersArgs) -> io::Result<()> {
             ],
         )?;
     }
-    let absent: Vec<&str> = Dialect::ALL
-        .into_iter()
-        .filter(|dialect| !BUILT.contains(dialect))
-        .map(Dialect::as_str)
-        .collect();
-    if !absent.is_empty() {
-        writeln!(out, "\nNot built yet: {}", absent.join(", "))?;
-    }
     writeln!(out, "\nTry: turnbuckle run --provider ollama --model NAME \"say hello\"")?;
     writeln!(out, "All that is known of each: turnbuckle providers --json")?;
     out.flush()
@@ -133,7 +121,6 @@ fn described(profile: &Profile) -> Value {
         "name": profile.name,
         "title": profile.title,
         "dialect": profile.dialect.as_str(),
-        "built": BUILT.contains(&profile.dialect),
         "baseUrl": profile.base_url,
         "keyVariable": profile.key.variable,
         "keyRequired": profile.key.required,
@@ -154,26 +141,33 @@ mod tests {
     use super::*;
 
     fn refusal(name: &str) -> String {
-        profile(Some(name), false).unwrap_err().to_string()
+        provider(Some(name), false).unwrap_err().to_string()
+    }
+
+    #[track_caller]
+    fn check(name: Option<&str>, has_address: bool, profile: &str, dialect: Dialect) {
+        let (meant, spoken) = provider(name, has_address).unwrap();
+        assert_eq!((meant.name, spoken), (profile, dialect), "{name:?}");
     }
 
     #[test]
-    fn a_name_means_a_profile_or_is_answered_with_the_right_one() {
-        assert_eq!(profile(None, false).unwrap().name, "openai");
-        assert_eq!(profile(None, true).unwrap().name, "custom");
-        assert_eq!(profile(Some("openai-chat"), true).unwrap().name, "custom");
-        assert_eq!(profile(Some("groq"), true).unwrap().name, "groq");
+    fn a_name_means_a_profile_and_a_dialect() {
+        check(None, false, "openai", Dialect::OpenAiChat);
+        check(None, true, "custom", Dialect::OpenAiChat);
+        check(Some("openai-chat"), true, "custom", Dialect::OpenAiChat);
+        check(Some("openai-responses"), false, "openai", Dialect::OpenAiResponses);
+        check(Some("openai-responses"), true, "custom", Dialect::OpenAiResponses);
+        check(Some("anthropic"), true, "anthropic", Dialect::Anthropic);
+        check(Some("gemini"), false, "gemini", Dialect::Gemini);
+        check(Some("groq"), true, "groq", Dialect::OpenAiChat);
+    }
+
+    #[test]
+    fn a_wrong_name_is_answered_with_the_right_one() {
         assert_eq!(
             refusal("openai-chatt"),
             "INVALID_CONFIG: unknown provider `openai-chatt`; did you mean `openai-chat`?"
         );
         assert!(refusal("openruoter").ends_with("did you mean `openrouter`?"));
-    }
-
-    #[test]
-    fn a_dialect_that_is_not_built_is_named() {
-        for name in ["anthropic", "gemini", "openai-responses"] {
-            assert!(refusal(name).contains("not built yet"), "{name}");
-        }
     }
 }

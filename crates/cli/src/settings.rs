@@ -10,14 +10,18 @@ use std::{
 
 use secrecy::SecretString;
 use turnbuckle_errors::{ErrorCode, Failure};
-use turnbuckle_providers::{Clocks, profiles::Profile, transport::Endpoint};
+use turnbuckle_providers::{
+    Clocks,
+    profiles::{Dialect, Profile},
+    transport::Endpoint,
+};
 use turnbuckle_tools::PermissionMode;
 
 use crate::{
     args::RunArgs,
     config::Config,
     nearest::hint,
-    providers::profile,
+    providers,
     refusal::{invalid, refused},
 };
 
@@ -35,6 +39,7 @@ const PERMISSIONS: [&str; 4] = ["ask", "accept-edits", "auto", "read-only"];
 pub(crate) struct Settings {
     pub(crate) prompt: String,
     pub(crate) profile: &'static Profile,
+    pub(crate) dialect: Dialect,
     pub(crate) base_url: String,
     pub(crate) model: String,
     pub(crate) key: Option<SecretString>,
@@ -62,7 +67,7 @@ impl Settings {
         let config = args.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
         let given = args.base_url.or(config.base_url);
         let provider = args.provider.or(config.provider);
-        let profile = profile(provider.as_deref(), given.is_some())?;
+        let (profile, dialect) = providers::provider(provider.as_deref(), given.is_some())?;
         let own_address = given.is_none();
         let base_url = given.or_else(|| profile.base_url.map(str::to_owned)).ok_or_else(|| {
             invalid(&format!(
@@ -97,6 +102,7 @@ impl Settings {
         Ok(Self {
             prompt: prompt(args.prompt)?,
             profile,
+            dialect,
             base_url,
             model,
             key,

@@ -29,7 +29,7 @@ pub(crate) struct Writer<O> {
 }
 
 enum Line {
-    Event(Event),
+    Event(Box<Event>),
     End(Box<PromptOutcome>),
 }
 
@@ -50,7 +50,7 @@ impl<O: Output + 'static> Writer<O> {
     }
 
     pub(crate) async fn event(&mut self, event: Event) {
-        self.give(Line::Event(event)).await;
+        self.give(Line::Event(Box::new(event))).await;
     }
 
     /// Gives the end, and the output back once everything is written.

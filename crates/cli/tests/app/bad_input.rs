@@ -37,7 +37,6 @@ fn wrong_names_are_answered_with_the_nearest_right_one() {
         "INVALID_CONFIG",
         &["`openai-chta`", "did you mean `openai-chat`?"],
     );
-    refused(&stage, &["--provider", "gemini"], "INVALID_CONFIG", &["not built yet"]);
     refused(&stage, &["--continue"], "INVALID_CONFIG", &["not built yet"]);
     refused(&stage, &["--tools", "Raed"], "INVALID_CONFIG", &["did you mean `Read`?"]);
     refused(&stage, &["--permission", "autoo"], "INVALID_CONFIG", &["did you mean `auto`?"]);

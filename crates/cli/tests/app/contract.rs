@@ -376,3 +376,30 @@ fn a_proxy_of_the_environment_is_not_asked_for_this_machine() {
     command.args(["run", "go", "--base-url", &stage.base_url()]);
     assert_eq!(ran(command).code, Some(0));
 }
+
+#[test]
+fn every_dialect_recovers_a_cut_answer_and_runs_a_tool() {
+    let script = "[[step]]\nbehaviour = \"whole\"\n[[step.tool_call]]\nname = \"Read\"\n\
+                  arguments = { path = \"notes.txt\" }\n\
+                  [[step]]\nbehaviour = \"cut_inside_event\"\ntext = \"the part that is lost to a cut here\"\n\
+                  [[step]]\nbehaviour = \"whole\"\ntext = \"the whole answer\"\n";
+    for provider in ["openai-chat", "openai-responses", "anthropic", "gemini"] {
+        let stage = Stage::new(script);
+        std::fs::write(stage.workspace().join("notes.txt"), "what the notes say").unwrap();
+        let ran = stage.run(&["--provider", provider, "--model", "m", "--output", "json"]);
+        assert_eq!(ran.code, Some(0), "{provider}: {}", ran.stderr);
+        let summary = ran.object();
+        assert_eq!(summary["text"], "the whole answer", "{provider}");
+        assert_eq!(
+            (&summary["attempts"], &summary["toolCalls"][0]["ok"]),
+            (&json!(3), &json!(true))
+        );
+        let asked = stage.asked();
+        assert_eq!(asked.len(), 3, "{provider}");
+        let last = asked[2].body.to_string();
+        assert!(
+            last.contains("what the notes say") && !last.contains("lost to a cut"),
+            "{provider}: {last}"
+        );
+    }
+}

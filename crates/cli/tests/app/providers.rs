@@ -58,13 +58,15 @@ fn a_profile_at_another_address_speaks_as_the_profile_says() {
 }
 
 #[test]
-fn a_profile_without_its_key_its_model_or_its_dialect_exits_2_and_says_what_to_do() {
+fn a_profile_without_its_key_its_model_or_its_address_exits_2_and_says_what_to_do() {
     for (args, words) in [
         (&["--provider", "groq", "--model", "m"][..], ["PROVIDER_SECRET_MISSING", "GROQ_API_KEY"]),
         (&["--provider", "ollama"][..], ["MODEL_NOT_CONFIGURED", "--model"]),
         (&["--provider", "azure"][..], ["INVALID_CONFIG", "--base-url"]),
-        (&["--provider", "openai-responses"][..], ["INVALID_CONFIG", "not built yet"]),
-        (&["--provider", "anthropic"][..], ["INVALID_CONFIG", "not built yet"]),
+        (
+            &["--provider", "anthropic", "--model", "m"][..],
+            ["PROVIDER_SECRET_MISSING", "ANTHROPIC_API_KEY"],
+        ),
     ] {
         let ran = with_keys(&[&["run", "go"], args].concat(), &[]);
         assert_eq!(ran.code, Some(2), "{args:?}: {}", ran.stderr);
