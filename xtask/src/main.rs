@@ -10,6 +10,7 @@ mod conformance;
 mod counts;
 mod course;
 mod faults;
+mod peers;
 mod snapshots;
 mod terminal;
 mod test;
@@ -38,6 +39,8 @@ enum Task {
     TestSnapshots(snapshots::Args),
     /// Plays every fault through the real client, runtime and sockets.
     TestFaults(faults::Args),
+    /// Speaks to real servers, where they are installed: docs/PEERS.md.
+    TestPeers(peers::Args),
     /// Feeds recorded provider streams to the adapters, whole and cut anywhere.
     Conformance(conformance::Args),
     /// Runs what the CI machine runs: `test` with the corpus, a release build, the demo.
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         Task::Test(args) => test::run(&workspace, &args),
         Task::TestSnapshots(args) => snapshots::run(&workspace, &args),
         Task::TestFaults(args) => faults::run(&args),
+        Task::TestPeers(args) => peers::run(&workspace, &args),
         Task::Conformance(args) => conformance::run(&workspace, &args),
         Task::Ci => ci::run(&workspace),
     });
