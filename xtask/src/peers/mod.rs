@@ -53,7 +53,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
     say(format_args!("\n{}\n", table(&lines(&rows))));
     let tally = sum(&rows);
     rows.iter().filter_map(Row::trouble).for_each(say);
-    if tally.skipped > 0 {
+    if rows.iter().any(Row::is_absent) {
         say("How to install what is skipped: docs/PEERS.md");
     }
     let Tally { passed, failed, skipped } = tally;
@@ -80,6 +80,9 @@ async fn all(places: &Places, args: &Args) -> Vec<Row> {
     }
     rows
 }
+
+/// Stands for the dialect and the turn in a row about a whole peer.
+const NONE: &str = "-";
 
 /// What came of one turn, or why there was none.
 #[derive(Debug)]
@@ -108,6 +111,11 @@ impl Row {
             Verdict::Skipped => "skipped",
         };
         [self.peer, self.dialect, self.turn, verdict, &self.seen].map(str::to_owned).to_vec()
+    }
+
+    /// Whether a whole peer was skipped.
+    fn is_absent(&self) -> bool {
+        self.dialect == NONE && matches!(self.verdict, Verdict::Skipped)
     }
 
     fn trouble(&self) -> Option<String> {

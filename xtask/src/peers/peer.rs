@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use turnbuckle_providers::profiles::{self, Profile};
 
 use super::{
-    Row, Verdict,
+    NONE, Row, Verdict,
     cut::Relay,
     dialect::{Place, SPOKEN, Spoken},
     judge::{self, Due},
@@ -178,13 +178,13 @@ impl Peer {
             true => Verdict::Failed(vec![format!("{seen}; scripts/install-peers installs it")]),
             false => Verdict::Skipped,
         };
-        Row { peer: self.title(), dialect: "-", turn: "-", verdict, seen }
+        Row { peer: self.title(), dialect: NONE, turn: NONE, verdict, seen }
     }
 
     fn broken(self, error: &anyhow::Error) -> Row {
         let verdict = Verdict::Failed(vec![format!("{error:#}")]);
         let seen = servers::BROKEN.to_owned();
-        Row { peer: self.title(), dialect: "-", turn: "-", verdict, seen }
+        Row { peer: self.title(), dialect: NONE, turn: NONE, verdict, seen }
     }
 }
 
@@ -202,6 +202,7 @@ mod tests {
             let [Row { verdict: Verdict::Skipped, seen, .. }] = rows.as_slice() else {
                 panic!("{rows:?}");
             };
+            assert!(rows.iter().all(Row::is_absent));
             assert!(seen.starts_with("not installed: there is no "), "{seen}");
             let rows = peer.play(&places, true).await;
             assert!(matches!(rows.as_slice(), [Row { verdict: Verdict::Failed(_), .. }]));
