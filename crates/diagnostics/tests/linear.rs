@@ -16,7 +16,7 @@ use std::{
 fn example() -> PathBuf {
     let own = std::env::current_exe().expect("a running test has a path");
     let profile = own.ancestors().nth(2).expect("tests lie in a folder of the profile");
-    profile.join("examples").join(format!("linear{}", std::env::consts::EXE_SUFFIX))
+    profile.join("examples").join(format!("redact_linear{}", std::env::consts::EXE_SUFFIX))
 }
 
 fn has_valgrind() -> bool {

@@ -32,17 +32,17 @@ fn sixteen_times_the_text_costs_at_most_twenty_times_the_instructions() {
     }
 }
 
-/// The example `linear`, built now: a test that is run alone may find an old one.
+/// The example `classify_linear`, built now: a test that is run alone may find an old one.
 fn example() -> PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let built = tests.parent().and_then(Path::parent).unwrap().join("examples/linear");
+    let built = tests.parent().and_then(Path::parent).unwrap().join("examples/classify_linear");
     let release = tests.to_string_lossy().contains("/release/");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "turnbuckle-errors", "--example", "linear"]);
+    cargo.args(["build", "--quiet", "-p", "turnbuckle-errors", "--example", "classify_linear"]);
     if release {
         cargo.arg("--release");
     }
-    assert!(cargo.status().unwrap().success(), "the example `linear` does not build");
+    assert!(cargo.status().unwrap().success(), "the example `classify_linear` does not build");
     built
 }
 

@@ -107,7 +107,7 @@ async fn a_broken_promise_of_a_recovered_answer_is_missed() {
             |seen| {
                 seen.requests[3].body["messages"] = json!([{"role": "assistant", "content": "x"}])
             },
-            "the next prompt remembers [\"x\"]",
+            "the next prompt remembers the answer 0 times",
         ),
         (
             |seen| seen.follow_up.as_mut().unwrap()["attempts"] = json!(2),

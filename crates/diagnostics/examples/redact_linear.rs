@@ -1,11 +1,11 @@
 //! Masks an adversarial text of a given size, to count what it costs.
 //!
 //! ```sh
-//! cargo build --release -p turnbuckle-diagnostics --example linear
-//! valgrind --tool=callgrind target/release/examples/linear tokens 65536
+//! cargo build --release -p turnbuckle-diagnostics --example redact_linear
+//! valgrind --tool=callgrind target/release/examples/redact_linear tokens 65536
 //! ```
 //!
-//! The arguments are the kind of text (`linear list` names them), its size in
+//! The arguments are the kind of text (`redact_linear list` names them), its size in
 //! bytes, and `stream` to feed it in pieces of 100 bytes.
 
 #![expect(clippy::print_stdout, reason = "what it prints is its result")]
@@ -48,7 +48,7 @@ const KINDS: &[(&str, &str)] = &[
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, rest @ ..] = arguments.as_slice() else {
-        println!("usage: linear KIND BYTES [stream], or linear list");
+        println!("usage: redact_linear KIND BYTES [stream], or redact_linear list");
         return ExitCode::from(2);
     };
     if kind == "list" {
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     let unit = KINDS.iter().find(|(name, _)| name == kind).map(|(_, unit)| *unit);
     let size = rest.first().and_then(|size| size.parse::<usize>().ok());
     let (Some(unit), Some(size)) = (unit, size) else {
-        println!("no such kind, or no size in bytes: linear list names the kinds");
+        println!("no such kind, or no size in bytes: redact_linear list names the kinds");
         return ExitCode::from(2);
     };
     let text = unit.repeat(size / unit.len());

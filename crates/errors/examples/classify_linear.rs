@@ -1,5 +1,5 @@
 //! Classifies one adversarial text of a given kind and size, for counting the
-//! instructions that it costs: `linear KIND BYTES`. Without arguments it names
+//! instructions that it costs: `classify_linear KIND BYTES`. Without arguments it names
 //! the kinds.
 
 #![expect(clippy::print_stdout, reason = "a program that answers on standard output")]
@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     let size: Option<usize> = args.next().and_then(|size| size.parse().ok());
     let known = KINDS.iter().find(|(name, ..)| *name == kind);
     let (Some((_, piece, feed)), Some(size)) = (known, size) else {
-        eprintln!("usage: linear [KIND BYTES]; without arguments it names the kinds");
+        eprintln!("usage: classify_linear [KIND BYTES]; without arguments it names the kinds");
         return ExitCode::from(2);
     };
     let mut text = piece.repeat(size / piece.len() + 1);
