@@ -5,6 +5,7 @@
 
 mod alone;
 mod arrows;
+mod bench;
 mod ci;
 mod conformance;
 mod counts;
@@ -19,6 +20,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
+use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::{terminal::say, workspace::Workspace};
@@ -43,6 +45,14 @@ enum Task {
     TestPeers(peers::Args),
     /// Feeds recorded provider streams to the adapters, whole and cut anywhere.
     Conformance(conformance::Args),
+    /// Measures the provider streams against a plain reader of the same bytes.
+    Bench(bench::Args),
+    /// A process of `bench`: serves the answers.
+    #[command(hide = true)]
+    BenchServer,
+    /// A process of `bench`: reads one answer and measures itself.
+    #[command(hide = true)]
+    BenchClient(bench::ClientArgs),
     /// Runs what the CI machine runs: `test` with the corpus, a release build, the demo.
     Ci,
 }
@@ -53,16 +63,25 @@ fn main() -> ExitCode {
         say(Cli::command().render_help());
         return ExitCode::SUCCESS;
     };
-    let done = Workspace::find().and_then(|workspace| match task {
-        Task::Test(args) => test::run(&workspace, &args),
-        Task::TestSnapshots(args) => snapshots::run(&workspace, &args),
-        Task::TestFaults(args) => faults::run(&args),
-        Task::TestPeers(args) => peers::run(&workspace, &args),
-        Task::Conformance(args) => conformance::run(&workspace, &args),
-        Task::Ci => ci::run(&workspace),
-    });
+    let done = run(task);
     done.unwrap_or_else(|error| {
         terminal::complain(format_args!("error: {error:#}"));
         ExitCode::FAILURE
     })
+}
+
+fn run(task: Task) -> Result<ExitCode> {
+    // Each asks for itself: a process that measures itself must ask cargo for nothing.
+    let workspace = Workspace::find;
+    match task {
+        Task::Test(args) => test::run(&workspace()?, &args),
+        Task::TestSnapshots(args) => snapshots::run(&workspace()?, &args),
+        Task::TestFaults(args) => faults::run(&args),
+        Task::TestPeers(args) => peers::run(&workspace()?, &args),
+        Task::Conformance(args) => conformance::run(&workspace()?, &args),
+        Task::Bench(args) => bench::run(&workspace()?, &args),
+        Task::BenchServer => bench::serve(),
+        Task::BenchClient(args) => bench::read(&args),
+        Task::Ci => ci::run(&workspace()?),
+    }
 }

@@ -1,0 +1,107 @@
+//! What the provider streams cost, against [`yardstick`] reading the same bytes.
+//!
+//! Every client is a process of its own, which measures its own user and system
+//! time; the answers come from a third process. [`case`] says what is measured,
+//! [`plan`] how much of it and what it may cost, [`instructions`] counts what no
+//! busy machine can move.
+
+mod body;
+mod case;
+mod client;
+mod instructions;
+mod ours;
+mod plan;
+mod processes;
+mod report;
+mod rounds;
+mod server;
+mod yardstick;
+
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use tokio::runtime::{Builder, Runtime};
+
+pub(crate) use self::client::Args as ClientArgs;
+use self::{plan::Amount, processes::Program};
+use crate::{counts::Tally, terminal::say, workspace::Workspace};
+
+/// The options of `bench`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Measures this part alone; so far there is one.
+    #[arg(long)]
+    only: Option<Part>,
+    /// How often each client reads each answer; the clients take turns.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// A tenth of everything.
+    #[arg(long)]
+    quick: bool,
+    /// Counts instructions and heap allocations instead (needs valgrind).
+    #[arg(long)]
+    instructions: bool,
+    /// Decides which client goes first in each round.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Part {
+    /// The streams of the provider adapters.
+    Providers,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
+    // There is one part, so that naming it changes nothing.
+    let (None | Some(Part::Providers)) = args.only;
+    let program = Program::build(workspace)?;
+    let sum = match args.instructions {
+        true => instructions::count(&program)?,
+        false => measure(&program, args)?,
+    };
+    say(sum.line());
+    Ok(ExitCode::from(u8::from(sum.failed > 0)))
+}
+
+fn measure(program: &Program, args: &Args) -> Result<Tally> {
+    let amount = if args.quick { Amount::Quick } else { Amount::Full };
+    let mut turns = fastrand::Rng::with_seed(args.seed);
+    let server = program.serve()?;
+    say(format_args!(
+        "{} runs, seed {}; CPU is user + system time of the client\n",
+        args.runs, args.seed
+    ));
+    let mut rows = Vec::new();
+    for planned in plan::planned(amount) {
+        let row = report::Row::measure(
+            planned,
+            args.runs,
+            |case, reader| program.read(&server, case, reader),
+            &mut turns,
+        )?;
+        say(row.line());
+        rows.push(row);
+    }
+    say("");
+    let checks = report::checks(&rows);
+    say(report::table(&checks));
+    Ok(report::tally(&checks))
+}
+
+/// Is the server of a measurement, until the process is ended.
+pub(crate) fn serve() -> Result<ExitCode> {
+    runtime()?.block_on(server::serve())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Is a client of a measurement.
+pub(crate) fn read(args: &ClientArgs) -> Result<ExitCode> {
+    runtime()?.block_on(client::run(args))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn runtime() -> Result<Runtime> {
+    Builder::new_current_thread().enable_all().build().context("cannot start the runtime")
+}
