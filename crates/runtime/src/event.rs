@@ -27,7 +27,15 @@ pub struct Event {
     pub ts: String,
 }
 
-/// What happened. Content events carry content exactly; failures are safe text.
+/// What happened. Content events carry content exactly; failures are safe text,
+/// and cannot be anything else:
+///
+/// ```compile_fail
+/// use turnbuckle_runtime::EventKind;
+///
+/// let from_outside = String::from("key sk-proj-abcdefgh12345678 refused");
+/// let event = EventKind::Error { failure: from_outside };
+/// ```
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]

@@ -1,6 +1,8 @@
 //! Asking the model until it answers completely, within the step's allowance.
 
 use tokio::time::Instant;
+use tracing::{Instrument as _, debug_span, field::Empty};
+use turnbuckle_diagnostics::record;
 use turnbuckle_errors::{ErrorCode, Failure, Origin, Phase};
 use turnbuckle_providers::CompletedMessage;
 
@@ -38,12 +40,22 @@ impl Turn<'_> {
         let mut retries = None;
         let mut ask = Ask::first();
         loop {
-            let failure = match self.attempt(&ask, shown).await {
+            let span = debug_span!(
+                "attempt",
+                number = ask.attempt,
+                code = Empty,
+                rule = Empty,
+                message = Empty
+            );
+            let failure = match self.attempt(&ask, shown).instrument(span.clone()).await {
                 Ok(completed) => return Ok(completed),
                 Err(failure) => {
                     failure.with_details(|details| details.retry_attempt = Some(ask.attempt))
                 }
             };
+            record(&span, "code", failure.code());
+            record(&span, "rule", failure.details().rule.unwrap_or("none"));
+            record(&span, "message", failure.message());
             match decide(&failure, &parts.policy, &mut allowance, parts.world.jitter()) {
                 Decision::Stop(reason) => {
                     tracing::debug!(code = %failure.code(), ?reason, "the step ends");
