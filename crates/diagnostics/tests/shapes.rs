@@ -188,8 +188,8 @@ fn fields_are_masked_by_their_name() {
     check("--api-key a1b2c3", "--api-key [redacted]");
     check("--password=hunter2 --host h", "--password=[redacted] --host h");
     check(
-        "//registry.npmjs.org/:_authToken=abc-def",
-        "//registry.npmjs.org/:_authToken=[redacted]",
+        "//registry.example.org/:_authToken=abc-def",
+        "//registry.example.org/:_authToken=[redacted]",
     );
     check("API key: a1b2c3d4", "API key: [redacted]");
     check("client_secret=abc&grant_type=x", "client_secret=[redacted]&grant_type=x");
