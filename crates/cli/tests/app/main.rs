@@ -12,6 +12,7 @@ mod classify;
 mod contract;
 mod demo;
 mod documents;
+mod interrupts;
 mod providers;
 mod stage;
 mod tools;
