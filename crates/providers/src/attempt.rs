@@ -127,7 +127,7 @@ impl Wire {
         };
         // A body that does not end in time is judged by what came of it.
         let _ = timeout(self.clocks.error_body, reading).await;
-        let fact = Some(status_fact(head.status, &read));
+        let fact = Some(status_fact(&head, &read));
         Refused { head: Some(head), fact, broken, timing }
     }
 }

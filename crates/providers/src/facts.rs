@@ -60,9 +60,11 @@ impl Seen<'_> {
     }
 }
 
-/// A response outside 2xx, with as much of its body as could be read.
-pub(crate) fn status_fact(status: u16, body: &[u8]) -> Fact {
-    Fact::Status(StatusFact::new(status, ErrorBody::parse(&String::from_utf8_lossy(body))))
+/// A response outside 2xx, with as much of its body as could be read, in the
+/// charset that it says.
+pub(crate) fn status_fact(head: &ResponseHead, body: &[u8]) -> Fact {
+    let body = ErrorBody::parse_bytes(body, head.header("content-type"));
+    Fact::Status(StatusFact::new(head.status, body))
 }
 
 fn facts_of_head(phase: Phase, head: Option<&ResponseHead>) -> Facts {
@@ -79,4 +81,20 @@ fn facts_of_head(phase: Phase, head: Option<&ResponseHead>) -> Facts {
 fn request_id(head: &ResponseHead, redact: &dyn Redact) -> Option<SafeToken> {
     let mut ids = REQUEST_ID_HEADERS.iter().filter_map(|name| head.header(name));
     ids.find_map(|id| SafeToken::new(id.trim(), redact))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_body_is_read_in_the_charset_that_it_says() {
+        let latin = [("content-type".into(), "application/json; charset=iso-8859-1".into())];
+        let fact = status_fact(
+            &ResponseHead::new(400, latin),
+            b"{\"error\":{\"message\":\"d\xe9j\xe0\"}}",
+        );
+        let Fact::Status(seen) = fact else { panic!("{fact:?}") };
+        assert_eq!((seen.status, seen.body.message.as_deref()), (400, Some("déjà")));
+    }
 }

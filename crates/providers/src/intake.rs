@@ -198,7 +198,7 @@ fn refusal(
     let seen = Seen {
         phase: Phase::Request,
         head: Some(head),
-        fact: Some(status_fact(head.status, &body)),
+        fact: Some(status_fact(head, &body)),
         broken,
         usage: None,
         timing: &timing,
