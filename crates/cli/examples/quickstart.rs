@@ -15,6 +15,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let runtime = Runtime::builder(Arc::new(provider), "a-model").tools(tools).build();
     let mut session = runtime.session(MemoryStore::new());
     let outcome = session.prompt("Explain this folder.").outcome().await;
+    if let Some(failure) = outcome.failure {
+        return Err(failure.into());
+    }
     println!("{} (after {} requests)", outcome.text, outcome.attempts);
     Ok(())
 }

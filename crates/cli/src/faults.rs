@@ -22,7 +22,11 @@ const PORTS_TO_TRY: u16 = 50;
 
 pub(crate) async fn faults(command: FaultsCommand) -> ExitCode {
     let ended = match command {
-        FaultsCommand::List(args) => list(&args).map_err(|error| invalid(&error.to_string())),
+        FaultsCommand::List(args) => match list(&args) {
+            // Whoever read it has read enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            listed => listed.map_err(|error| invalid(&error.to_string())),
+        },
         FaultsCommand::Serve(args) => serve(&args).await,
     };
     match ended {
@@ -74,7 +78,8 @@ async fn serve(args: &ServeArgs) -> Result<(), Failure> {
     }
     signalled().await;
     let record = server.stop().await;
-    anstream::eprintln!("{} requests", record.len());
+    let requests = if record.len() == 1 { "request" } else { "requests" };
+    anstream::eprintln!("{} {requests}", record.len());
     match &args.record {
         Some(path) => write_record(path, &record),
         None => Ok(()),

@@ -40,9 +40,10 @@ pub(crate) fn provider(
         }
         (_, Some(profile)) => Ok((profile, profile.dialect)),
         _ => {
-            let dialects = Dialect::ALL.into_iter().map(Dialect::as_str);
+            // The other two are the names of profiles as well.
+            let dialects = [Dialect::OpenAiChat, Dialect::OpenAiResponses].map(Dialect::as_str);
             let names: Vec<&str> =
-                dialects.chain(profiles::ALL.map(|profile| profile.name)).collect();
+                dialects.into_iter().chain(profiles::ALL.map(|profile| profile.name)).collect();
             Err(invalid(&format!("unknown provider `{name}`{}", hint(name, &names))))
         }
     }
@@ -101,7 +102,11 @@ fn write(args: &ProvidersArgs) -> io::Result<()> {
             ],
         )?;
     }
-    writeln!(out, "\nTry: turnbuckle run --provider ollama --model NAME \"say hello\"")?;
+    writeln!(
+        out,
+        "\nopenai-chat and openai-responses name a dialect alone: at OpenAI, or at --base-url"
+    )?;
+    writeln!(out, "Try: turnbuckle run --provider ollama --model NAME \"say hello\"")?;
     writeln!(out, "All that is known of each: turnbuckle providers --json")?;
     out.flush()
 }
