@@ -3,17 +3,15 @@
 #![cfg(feature = "gemini")]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
-use std::{sync::Arc, time::Duration};
+mod dialect;
 
-use tokio_util::sync::CancellationToken;
-use turnbuckle_errors::Failure;
-use turnbuckle_faults::{
-    DEFAULT_TEXT, FaultServer, Needs, Script, Step, Usage,
-    catalogue::{self, Entry},
-};
+use std::sync::Arc;
+
+use dialect::{attempt, meets_the_catalogue};
+use turnbuckle_faults::{DEFAULT_TEXT, FaultServer, Script, Step, Usage};
 use turnbuckle_providers::{
-    Arguments, AttemptContext, ChatRequest, Clocks, CompletedMessage, FinishReason, Message,
-    Provider, StreamEvent, ToolResult, gemini::Gemini, transport::ReqwestTransport,
+    Arguments, ChatRequest, Clocks, FinishReason, Message, ToolResult, gemini::Gemini,
+    transport::ReqwestTransport,
 };
 
 fn provider(server: &FaultServer, clocks: Clocks) -> Gemini {
@@ -27,62 +25,13 @@ fn provider(server: &FaultServer, clocks: Clocks) -> Gemini {
         .unwrap()
 }
 
-/// The message of one attempt, and the text that was shown on the way.
-async fn attempt(
-    provider: &Gemini,
-    request: &ChatRequest,
-) -> Result<(CompletedMessage, String), Failure> {
-    let context = AttemptContext::new(CancellationToken::new(), true);
-    let mut stream = provider.open(request, context).await?;
-    let mut shown = String::new();
-    loop {
-        match stream.next().await {
-            Some(Ok(StreamEvent::Finished(message))) => return Ok((*message, shown)),
-            Some(Ok(StreamEvent::Text(text))) => shown += &text,
-            Some(Ok(_)) => {}
-            Some(Err(failure)) => return Err(failure),
-            None => panic!("a stream without an end"),
-        }
-    }
-}
-
 fn hello() -> ChatRequest {
     ChatRequest::new("gemini-x").with_message(Message::User("hello".into()))
 }
 
-/// Whether the entry needs nothing that only TLS or HTTP/2 has.
-fn is_plain(entry: &Entry) -> bool {
-    entry.needs() == Needs::Plain
-}
-
 #[tokio::test]
 async fn every_fault_of_the_wire_gets_the_code_that_the_catalogue_expects() {
-    let mut held = 0;
-    for entry in catalogue::all().iter().filter(|entry| is_plain(entry)) {
-        let step = Step::named(entry.name).unwrap();
-        let server = FaultServer::start_anywhere(Script::new(vec![step]).unwrap()).await.unwrap();
-        let mut clocks = Clocks::default();
-        if entry.name.starts_with("stall") {
-            clocks.first_event = Duration::from_secs(2);
-            clocks.byte_idle = Duration::from_secs(2);
-        }
-        let outcome = attempt(&provider(&server, clocks), &hello()).await;
-        let got = match &outcome {
-            Ok(_) => (None, None),
-            Err(failure) => {
-                let shown = format!("{failure:?} {}", serde_json::to_string(failure).unwrap());
-                assert!(!shown.contains("canary"), "{}: {shown}", entry.name);
-                (Some(failure.code().as_str()), failure.phase().map(|phase| phase.as_str()))
-            }
-        };
-        let expected = entry.expected;
-        assert_eq!(got, (expected.code, expected.phase), "{}: {outcome:?}", entry.name);
-        if let Ok((message, shown)) = outcome {
-            assert_eq!((&*message.message().text, &*shown), (DEFAULT_TEXT, DEFAULT_TEXT));
-        }
-        held += 1;
-    }
-    assert!(held > 20, "{held}");
+    meets_the_catalogue(provider, &hello()).await;
 }
 
 #[tokio::test]
