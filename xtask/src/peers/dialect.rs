@@ -6,6 +6,7 @@ use anyhow::{Context as _, Result};
 use turnbuckle_providers::{
     Clocks, Provider,
     anthropic::Anthropic,
+    gemini::Gemini,
     openai_chat::OpenAiChat,
     openai_responses::OpenAiResponses,
     profiles::{Dialect, Profile},
@@ -26,6 +27,11 @@ pub(crate) const SPOKEN: &[Spoken] = &[
     Spoken { dialect: Dialect::OpenAiChat, path: "/v1/chat/completions", adapter: chat },
     Spoken { dialect: Dialect::OpenAiResponses, path: "/v1/responses", adapter: responses },
     Spoken { dialect: Dialect::Anthropic, path: "/v1/messages", adapter: messages },
+    Spoken {
+        dialect: Dialect::Gemini,
+        path: "/v1beta/models/peer:streamGenerateContent?alt=sse",
+        adapter: gemini,
+    },
 ];
 
 /// A peer, as an adapter has to know it.
@@ -45,7 +51,11 @@ impl Spoken {
 
 impl Place {
     fn base_url(&self) -> String {
-        format!("http://127.0.0.1:{}/v1", self.port)
+        self.under("v1")
+    }
+
+    fn under(&self, version: &str) -> String {
+        format!("http://127.0.0.1:{}/{version}", self.port)
     }
 }
 
@@ -65,6 +75,11 @@ fn responses(place: Place) -> Result<Arc<dyn Provider>> {
 
 fn messages(place: Place) -> Result<Arc<dyn Provider>> {
     let adapter = Anthropic::builder().base_url(place.base_url());
+    Ok(Arc::new(adapter.api_key(place.key).transport(direct()?).build()?))
+}
+
+fn gemini(place: Place) -> Result<Arc<dyn Provider>> {
+    let adapter = Gemini::builder().base_url(place.under("v1beta"));
     Ok(Arc::new(adapter.api_key(place.key).transport(direct()?).build()?))
 }
 

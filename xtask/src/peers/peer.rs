@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use turnbuckle_providers::profiles::{self, Profile};
+use turnbuckle_providers::profiles::{self, Dialect, Profile};
 
 use super::{
     NONE, Row, Verdict,
@@ -96,6 +96,12 @@ impl Peer {
         }
     }
 
+    /// Why it shows no turn over a dialect, where it does not speak it.
+    fn silent_in(self, spoken: &Spoken) -> Option<&'static str> {
+        let mute = self == Self::LlamaCpp && spoken.dialect == Dialect::Gemini;
+        mute.then_some("it does not speak this dialect")
+    }
+
     /// The file of it that is missing, if one is.
     fn missing(self, places: &Places) -> Option<PathBuf> {
         let needs = match self {
@@ -118,8 +124,8 @@ impl Peer {
         let mut rows = Vec::new();
         for spoken in SPOKEN {
             for (kind, cannot) in self.turns() {
-                rows.push(match cannot {
-                    Some(reason) => self.row(spoken, *kind, Verdict::Skipped, (*reason).to_owned()),
+                rows.push(match self.silent_in(spoken).or(*cannot) {
+                    Some(reason) => self.row(spoken, *kind, Verdict::Skipped, reason.to_owned()),
                     None => self.turn(spoken, *kind, &running).await,
                 });
             }
