@@ -1,4 +1,4 @@
-//! What people may see of a turn: secrets masked, time accounted for.
+#![doc = include_str!("../README.md")]
 
 mod field;
 mod redact;

@@ -1,25 +1,4 @@
-//! What can go wrong in a model turn, said once and precisely.
-//!
-//! Three questions have three owners. *What happened?* is answered by
-//! [`classify`] from [`Facts`], a pure function over plain data, so a host
-//! without HTTP can use it too. *What may be done about it?* is one exhaustive
-//! table, [`ErrorCode::recovery`]. *Whether we still may* is the business of
-//! whoever owns attempts, and not of this crate.
-//!
-//! ```
-//! use turnbuckle_errors::{classify, ErrorCode, Fact, Facts, Phase, Transport};
-//!
-//! let facts = Facts::new(Phase::Stream)
-//!     .with(Fact::Transport(Transport::Reset))
-//!     .with(Fact::Message("terminated".into()));
-//! let verdict = classify(&facts);
-//! assert_eq!(verdict.code, ErrorCode::StreamFailed);
-//! assert!(verdict.retriable);
-//! assert_eq!(verdict.rule, "transport.reset");
-//! ```
-//!
-//! Text from outside enters a [`Failure`] only as [`SafeText`], which is made
-//! through the port [`Redact`]: redacted, bounded, without control characters.
+#![doc = include_str!("../README.md")]
 
 mod chain;
 mod classify;

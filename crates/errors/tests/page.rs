@@ -127,6 +127,7 @@ fn codes() -> String {
         }
         let retriable = match (code, info.retriable) {
             (ProviderError, _) => "a server fault, yes; else no",
+            (NetworkError, _) => "yes; a TLS handshake that fails, no",
             (_, true) => "yes",
             (_, false) => "no",
         };
