@@ -6,6 +6,7 @@ mod call;
 mod error;
 mod guard;
 mod output;
+mod progress;
 mod set;
 mod tool;
 
@@ -16,6 +17,7 @@ pub use call::{Call, ToolOutcome};
 pub use error::ToolError;
 pub use guard::{Admission, Aftermath, Guard, MutationGuard};
 pub use output::{ToolOutput, Touched};
+pub use progress::{MAX_PROGRESS, Progress, ProgressUpdate};
 pub use set::{Admitted, PromptTools, ToolSet};
 pub use tool::{Effect, Tool, ToolContext, ToolSpec};
 

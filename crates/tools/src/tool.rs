@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{ToolError, ToolOutput};
+use crate::{Progress, ToolError, ToolOutput};
 
 /// Something a model can do to the machine.
 #[async_trait]
@@ -62,12 +62,32 @@ pub enum Effect {
 pub struct ToolContext {
     /// Cancelled when the prompt is.
     pub cancel: CancellationToken,
+    progress: Option<Progress>,
 }
 
 impl ToolContext {
-    /// A context that ends with `cancel`.
+    /// A context that ends with `cancel`, and whose progress nobody reads.
     #[must_use]
     pub const fn new(cancel: CancellationToken) -> Self {
-        Self { cancel }
+        Self { cancel, progress: None }
+    }
+
+    /// Says who reads the progress of the call.
+    #[must_use]
+    pub fn with_progress(mut self, progress: Progress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Shows the host more of what happens, before the call ends: content,
+    /// exact. The model does not see it.
+    ///
+    /// Never waits, and is cheap while nobody reads. What is said faster than
+    /// the host reads is put together; of more than
+    /// [`MAX_PROGRESS`](crate::MAX_PROGRESS) bytes the newest stay.
+    pub fn progress(&self, text: &str) {
+        if let Some(progress) = &self.progress {
+            progress.say(text);
+        }
     }
 }
