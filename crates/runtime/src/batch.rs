@@ -8,7 +8,9 @@ use tokio::{
 };
 use turnbuckle_errors::{ErrorCode, Failure};
 use turnbuckle_providers::{ToolCall, ToolResult};
-use turnbuckle_tools::{Admitted, Call, Effect, PromptTools, ToolContext, ToolError, ToolOutcome};
+use turnbuckle_tools::{
+    Admitted, Call, Effect, Progress, PromptTools, ToolContext, ToolError, ToolOutcome,
+};
 
 use crate::{
     EventKind, Record, ToolCallSummary,
@@ -20,6 +22,8 @@ enum Moment {
     /// These calls may change something, are admitted, and wait for the journal.
     Admitted(Vec<usize>, oneshot::Sender<()>),
     Begun(usize),
+    /// The call has said something since it was last asked.
+    Said(usize),
     Ended(usize, ToolOutcome),
 }
 
@@ -56,7 +60,8 @@ impl Turn<'_> {
     ) -> Result<Vec<Option<ToolOutcome>>, Failure> {
         let (report, mut moments) = mpsc::unbounded_channel();
         let context = ToolContext::new(self.cancel.clone());
-        let batch = Batch { tools, calls, context: &context, report };
+        let progress: Vec<_> = (0..calls.len()).map(|at| progress(at, &report)).collect();
+        let batch = Batch { tools, calls, context: &context, progress: &progress, report };
         let work = batch.run();
         tokio::pin!(work);
         let mut outcomes: Vec<Option<ToolOutcome>> = calls.iter().map(|_| None).collect();
@@ -76,6 +81,12 @@ impl Turn<'_> {
                     let _ = go.send(());
                 }
                 Some(Moment::Begun(at)) => self.show_start(calls, at).await,
+                Some(Moment::Said(at)) => {
+                    // What a call left running says after its end belongs to nobody.
+                    if let Some(None) = outcomes.get(at) {
+                        self.show_progress(calls, &progress, at).await;
+                    }
+                }
                 Some(Moment::Ended(at, outcome)) => {
                     self.show_end(calls, at, &outcome).await;
                     if let Some(slot) = outcomes.get_mut(at) {
@@ -102,6 +113,18 @@ impl Turn<'_> {
                 tool_call_id: call.id.clone(),
                 name: call.name.clone(),
                 arguments: call.input.clone(),
+            })
+            .await;
+        }
+    }
+
+    async fn show_progress(&mut self, calls: &[Call], progress: &[Progress], at: usize) {
+        let said = progress.get(at).and_then(Progress::take);
+        if let (Some(call), Some(said)) = (calls.get(at), said) {
+            self.emit(EventKind::ToolExecutionUpdate {
+                tool_call_id: call.id.clone(),
+                text: said.text,
+                skipped_bytes: said.skipped,
             })
             .await;
         }
@@ -152,6 +175,8 @@ struct Batch<'a> {
     tools: &'a PromptTools,
     calls: &'a [Call],
     context: &'a ToolContext,
+    /// What each call says while it runs.
+    progress: &'a [Progress],
     report: mpsc::UnboundedSender<Moment>,
 }
 
@@ -213,7 +238,11 @@ impl Batch<'_> {
             return;
         }
         self.tell(Moment::Begun(at));
-        let outcome = self.tools.run(call, admitted, self.context).await;
+        let mut context = self.context.clone();
+        if let Some(progress) = self.progress.get(at) {
+            context = context.with_progress(progress.clone());
+        }
+        let outcome = self.tools.run(call, admitted, &context).await;
         self.tell(Moment::Ended(at, outcome));
     }
 
@@ -221,6 +250,16 @@ impl Batch<'_> {
     fn tell(&self, moment: Moment) {
         let _ = self.report.send(moment);
     }
+}
+
+/// What the call at this place says; it does not keep the batch open.
+fn progress(at: usize, report: &mpsc::UnboundedSender<Moment>) -> Progress {
+    let report = report.downgrade();
+    Progress::new(move || {
+        if let Some(report) = report.upgrade() {
+            let _ = report.send(Moment::Said(at));
+        }
+    })
 }
 
 fn to_call(asked: &ToolCall) -> Call {

@@ -112,6 +112,16 @@ pub enum EventKind {
         /// Its arguments, or `null` if they are not whole.
         arguments: Option<Value>,
     },
+    /// A running tool says more. Only tools that take long do so.
+    ToolExecutionUpdate {
+        /// The call.
+        tool_call_id: String,
+        /// What it says, after what it said before: content, exact.
+        text: String,
+        /// How many bytes before it were left out, because the host reads slowly.
+        #[serde(skip_serializing_if = "is_zero")]
+        skipped_bytes: u64,
+    },
     /// A tool ended. Every start has one end.
     ToolExecutionEnd {
         /// The call.
@@ -140,6 +150,11 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
     },
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(bytes: &u64) -> bool {
+    *bytes == 0
 }
 
 /// A message as a host sees it.

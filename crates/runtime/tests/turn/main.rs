@@ -10,6 +10,7 @@
 )]
 
 mod cancel;
+mod progress;
 mod recovery;
 mod scene;
 mod tools;

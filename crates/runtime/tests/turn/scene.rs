@@ -115,6 +115,7 @@ pub(crate) fn kind(event: &Event) -> &'static str {
         EventKind::RetryStarted { .. } => "retry_started",
         EventKind::MessageEnd { .. } => "message_end",
         EventKind::ToolExecutionStart { .. } => "tool_execution_start",
+        EventKind::ToolExecutionUpdate { .. } => "tool_execution_update",
         EventKind::ToolExecutionEnd { .. } => "tool_execution_end",
         EventKind::TurnEnd => "turn_end",
         EventKind::Error { .. } => "error",
