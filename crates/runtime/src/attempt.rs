@@ -1,5 +1,7 @@
 //! One attempt: one request, and its stream to the end.
 
+use std::{pin::pin, sync::Arc};
+
 use turnbuckle_errors::{ErrorCode, Failure, Phase, Usage};
 use turnbuckle_providers::{
     AssistantMessage, AttemptContext, ChatRequest, CompletedMessage, EventStream, FinishReason,
@@ -9,6 +11,7 @@ use turnbuckle_providers::{
 use crate::{
     DeltaKind, EventKind, ShownMessage,
     builder::Parts,
+    cancel::{unless, unless_cancelled},
     turn::{Turn, aborted},
 };
 
@@ -34,7 +37,7 @@ impl Ask {
 
 /// What the host has been shown of the step's message, over all attempts.
 pub(crate) struct Shown {
-    id: String,
+    id: Arc<str>,
     /// The attempt whose part the host sees.
     attempt: Option<u32>,
     /// How far that part was shown.
@@ -57,7 +60,7 @@ struct Extent {
 impl Shown {
     pub(crate) fn new(id: String) -> Self {
         Self {
-            id,
+            id: id.into(),
             attempt: None,
             extent: Extent::default(),
             part: ShownMessage::default(),
@@ -71,7 +74,7 @@ impl Shown {
     }
 
     pub(crate) fn into_id(self) -> String {
-        self.id
+        self.id.as_ref().to_owned()
     }
 
     /// The part that the host sees is void, if it sees one.
@@ -89,7 +92,7 @@ impl Shown {
 
     /// The event that opens the part of `attempt`, unless it is open already.
     fn open(&mut self, attempt: u32) -> Option<EventKind> {
-        let message_id = self.id.clone();
+        let message_id = Arc::clone(&self.id);
         match (self.attempt.replace(attempt), self.void.take()) {
             (None, _) => Some(EventKind::MessageStart { message_id, attempt }),
             (Some(_), Some(failure)) => {
@@ -131,11 +134,9 @@ impl Turn<'_> {
         let request = self.request(&parts, ask.nudge);
         self.account.attempts += 1;
         let context = AttemptContext::new(self.cancel.clone(), ask.fresh_connection);
-        let opened = tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => Err(aborted()),
-            opened = parts.provider.open(&request, context) => opened,
-        };
+        let opening = parts.provider.open(&request, context);
+        let opened =
+            unless_cancelled(&self.cancel, opening).await.unwrap_or_else(|| Err(aborted()));
         let mut stream = match opened {
             Ok(stream) => stream,
             Err(failure) => {
@@ -176,11 +177,11 @@ impl Turn<'_> {
         stream: &mut EventStream,
         shown: &mut Shown,
     ) -> Result<CompletedMessage, Failure> {
+        let cancel = self.cancel.clone();
+        let mut cancelled = pin!(cancel.cancelled());
         loop {
-            let event = tokio::select! {
-                biased;
-                () = self.cancel.cancelled() => return Err(aborted().with_phase(Phase::Stream)),
-                event = stream.next() => event,
+            let Some(event) = unless(&cancel, cancelled.as_mut(), stream.next()).await else {
+                return Err(aborted().with_phase(Phase::Stream));
             };
             let event = match event {
                 Some(event) => event?,
@@ -212,7 +213,10 @@ impl Turn<'_> {
                 StreamEvent::Finished(completed) => return Ok(*completed),
                 _ => continue,
             };
-            self.emit(EventKind::MessageUpdate { message_id: shown.id.clone(), kind, delta }).await;
+            let message_id = Arc::clone(&shown.id);
+            if !self.emitter.offer(EventKind::MessageUpdate { message_id, kind, delta }) {
+                self.emitter.settle(&cancel).await;
+            }
         }
     }
 

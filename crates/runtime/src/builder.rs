@@ -8,7 +8,7 @@ use turnbuckle_tools::ToolSet;
 
 use crate::{
     RecoveryPolicy, Session, SessionStore, StoreError, SystemWorld, TurnObserver, World,
-    session::JsonlStore,
+    callback::Sturdy, session::JsonlStore,
 };
 
 /// The most steps of one prompt, unless the host says otherwise. Long tasks take
@@ -142,7 +142,7 @@ impl Builder {
 
     /// Where the date, fresh ids and chance come from.
     pub fn world(mut self, world: Arc<dyn World>) -> Self {
-        self.parts.world = world;
+        self.parts.world = Arc::new(Sturdy(world));
         self
     }
 

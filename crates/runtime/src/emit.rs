@@ -2,10 +2,10 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Event, EventKind, TurnObserver, World};
+use crate::{Event, EventKind, TurnObserver, World, callback::contained};
 
 /// Numbers events and hands them to the host.
 ///
@@ -16,7 +16,7 @@ pub(crate) struct Emitter {
     waiting: VecDeque<Event>,
     observer: Arc<dyn TurnObserver>,
     world: Arc<dyn World>,
-    session_id: String,
+    session_id: Arc<str>,
     turn: u32,
     seq: u64,
 }
@@ -26,8 +26,9 @@ impl Emitter {
         host: mpsc::Sender<Event>,
         observer: Arc<dyn TurnObserver>,
         world: Arc<dyn World>,
-        session_id: String,
+        session_id: &str,
     ) -> Self {
+        let session_id = session_id.into();
         Self { host, waiting: VecDeque::new(), observer, world, session_id, turn: 0, seq: 0 }
     }
 
@@ -38,7 +39,32 @@ impl Emitter {
 
     /// Hands over one event; returns early, with the event queued, on `cancel`.
     pub(crate) async fn emit(&mut self, kind: EventKind, cancel: &CancellationToken) {
-        self.push(kind);
+        if !self.offer(kind) {
+            self.settle(cancel).await;
+        }
+    }
+
+    /// Hands over one event if there is room for it now; else it queues, and
+    /// [`settle`](Self::settle) has to be called before the next one.
+    ///
+    /// Most events of a stream take this way, which waits for nothing.
+    #[must_use]
+    pub(crate) fn offer(&mut self, kind: EventKind) -> bool {
+        let event = self.stamp(kind);
+        if self.waiting.is_empty() {
+            match self.host.try_send(event) {
+                // A host that no longer listens misses nothing.
+                Ok(()) | Err(TrySendError::Closed(_)) => return true,
+                Err(TrySendError::Full(event)) => self.waiting.push_back(event),
+            }
+        } else {
+            self.waiting.push_back(event);
+        }
+        false
+    }
+
+    /// Waits until the host has room for what queues, or for `cancel`.
+    pub(crate) async fn settle(&mut self, cancel: &CancellationToken) {
         tokio::select! {
             biased;
             () = cancel.cancelled() => {}
@@ -48,21 +74,22 @@ impl Emitter {
 
     /// Hands over the last event, and everything that still queues.
     pub(crate) async fn finish(&mut self, kind: EventKind) {
-        self.push(kind);
-        self.flush().await;
+        if !self.offer(kind) {
+            self.flush().await;
+        }
     }
 
-    fn push(&mut self, kind: EventKind) {
+    fn stamp(&mut self, kind: EventKind) -> Event {
         self.seq += 1;
         let event = Event {
             kind,
-            session_id: self.session_id.clone(),
+            session_id: Arc::clone(&self.session_id),
             turn: self.turn,
             seq: self.seq,
-            ts: self.world.now().to_string(),
+            ts: self.world.now(),
         };
-        self.observer.on_event(&event);
-        self.waiting.push_back(event);
+        let _ = contained("TurnObserver::on_event", || self.observer.on_event(&event));
+        event
     }
 
     /// Cancel safe: an event leaves the queue only when there is room for it.

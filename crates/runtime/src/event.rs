@@ -3,7 +3,10 @@
 //! Serialised, an [`Event`] is one line of the app's NDJSON: `type` in
 //! snake_case, fields in camelCase.
 
-use serde::Serialize;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 use turnbuckle_errors::{Failure, Phase, Usage};
 use turnbuckle_providers::{AssistantMessage, FinishReason, ToolCall};
@@ -18,13 +21,14 @@ pub struct Event {
     #[serde(flatten)]
     pub kind: EventKind,
     /// The session it belongs to.
-    pub session_id: String,
+    pub session_id: Arc<str>,
     /// The step of the prompt, from 1; 0 before the first.
     pub turn: u32,
     /// Its place in this run, gapless from 1.
     pub seq: u64,
-    /// When, in RFC 3339.
-    pub ts: String,
+    /// When; serialised in RFC 3339.
+    #[serde(serialize_with = "rfc3339")]
+    pub ts: Timestamp,
 }
 
 /// What happened. Content events carry content exactly; failures are safe text,
@@ -47,14 +51,14 @@ pub enum EventKind {
     /// The first stream event of the step came.
     MessageStart {
         /// The message; it keeps this id over all attempts.
-        message_id: String,
+        message_id: Arc<str>,
         /// Which attempt of the step streams, from 1.
         attempt: u32,
     },
     /// More of the message.
     MessageUpdate {
         /// The message.
-        message_id: String,
+        message_id: Arc<str>,
         /// What kind of delta it is.
         kind: DeltaKind,
         /// The delta.
@@ -63,7 +67,7 @@ pub enum EventKind {
     /// What was shown of the message is void; it is told anew from here.
     MessageRestart {
         /// The message.
-        message_id: String,
+        message_id: Arc<str>,
         /// Which attempt of the step streams now.
         attempt: u32,
         /// What ended the attempt whose part is void.
@@ -92,7 +96,7 @@ pub enum EventKind {
     /// The message is at its end, whole or failed.
     MessageEnd {
         /// The message.
-        message_id: String,
+        message_id: Arc<str>,
         /// What it says; of a failed one, what was last shown.
         message: ShownMessage,
         /// Why it ended.
@@ -150,6 +154,11 @@ pub enum EventKind {
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
     },
+}
+
+/// Written only when an event is: most hosts drop most stamps.
+fn rfc3339<S: Serializer>(when: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(when)
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
@@ -243,13 +252,13 @@ impl From<FinishReason> for MessageFinish {
 #[must_use]
 pub fn refused_run(failure: &Failure) -> [Event; 3] {
     use crate::{SystemWorld, World as _};
-    let session_id = SystemWorld.new_id();
+    let session_id: Arc<str> = SystemWorld.new_id().into();
     let event = |seq, kind| Event {
         kind,
-        session_id: session_id.clone(),
+        session_id: Arc::clone(&session_id),
         turn: 0,
         seq,
-        ts: SystemWorld.now().to_string(),
+        ts: SystemWorld.now(),
     };
     let ended = EventKind::AgentEnd { outcome: Outcome::Failed, failure: Some(failure.clone()) };
     [

@@ -26,6 +26,8 @@
 mod attempt;
 mod batch;
 mod builder;
+mod callback;
+mod cancel;
 mod emit;
 mod event;
 mod observer;

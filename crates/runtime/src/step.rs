@@ -139,7 +139,7 @@ impl Turn<'_> {
             finish,
         });
         self.emit(EventKind::MessageEnd {
-            message_id: shown.id().to_owned(),
+            message_id: shown.id().into(),
             message: completed.message().into(),
             finish,
             usage: *completed.usage(),
@@ -161,7 +161,7 @@ impl Turn<'_> {
         self.account.last =
             Some(LastMessage { id: id.clone(), text: message.text.clone(), finish });
         self.emit(EventKind::MessageEnd {
-            message_id: id,
+            message_id: id.into(),
             message,
             finish,
             usage,

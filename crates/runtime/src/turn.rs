@@ -61,8 +61,7 @@ impl<'s> Turn<'s> {
         cancel: CancellationToken,
     ) -> Self {
         let parts = &session.runtime.parts;
-        let emitter =
-            Emitter::new(host, parts.observer.clone(), parts.world.clone(), session.id.clone());
+        let emitter = Emitter::new(host, parts.observer.clone(), parts.world.clone(), &session.id);
         Self { session, emitter, cancel, account: Account::default() }
     }
 

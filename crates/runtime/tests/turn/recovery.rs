@@ -42,7 +42,7 @@ fn message_ids(events: &[Event]) -> std::collections::BTreeSet<String> {
             EventKind::MessageStart { message_id, .. }
             | EventKind::MessageUpdate { message_id, .. }
             | EventKind::MessageRestart { message_id, .. }
-            | EventKind::MessageEnd { message_id, .. } => Some(message_id.clone()),
+            | EventKind::MessageEnd { message_id, .. } => Some(message_id.to_string()),
             _ => None,
         })
         .collect()
