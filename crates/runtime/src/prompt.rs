@@ -144,11 +144,9 @@ impl Prompt<'_> {
             self.run = None;
             self.outcome = Some(outcome);
         }
-        match self.events.poll_recv(cx) {
-            Poll::Ready(event) => Poll::Ready(event),
-            Poll::Pending if self.run.is_none() => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
+        // After the run its end of the channel is gone, so that `None` means drained;
+        // the executor may still say `Pending`, to let others run.
+        self.events.poll_recv(cx)
     }
 }
 

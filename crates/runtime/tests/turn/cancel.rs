@@ -134,3 +134,19 @@ async fn a_host_that_never_reads_cannot_hold_up_a_cancellation() {
     let end = events.iter().find(|event| event["type"] == "message_end").unwrap();
     assert_eq!(end["message"]["text"], shown);
 }
+
+/// The executor makes a task that never waits pause; no event may be lost to that.
+#[tokio::test(start_paused = true)]
+async fn a_task_that_reads_many_prompts_without_a_pause_loses_no_event() {
+    for _ in 0..50 {
+        let provider = ScriptedProvider::new([ScriptedAttempt::answer(["a", "b", "c"])]);
+        let runtime = Runtime::builder(Arc::new(provider), "m").build();
+        let mut session = runtime.session(MemoryStore::new());
+        let mut prompt = session.prompt("go");
+        let mut kinds = Vec::new();
+        while let Some(event) = prompt.next().await {
+            kinds.push(kind(&event));
+        }
+        assert_eq!(kinds.last(), Some(&"agent_end"));
+    }
+}
