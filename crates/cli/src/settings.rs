@@ -31,7 +31,7 @@ const OPENAI_MODEL: &str = "gpt-5-mini";
 /// Local servers mostly serve one model under any name.
 const LOCAL_MODEL: &str = "default";
 
-const TOOLS: [&str; 4] = ["Read", "Write", "Edit", "Bash"];
+const TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
 const PERMISSIONS: [&str; 4] = ["ask", "accept-edits", "auto", "read-only"];
 
 /// Everything a run needs.
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn lists_of_tools_are_read() {
         assert_eq!(tools(Some("Read, Edit")).unwrap(), ["Read", "Edit"]);
-        assert_eq!(tools(None).unwrap().len(), 4);
+        assert_eq!(tools(None).unwrap().len(), 6);
         assert!(tools(Some("none")).unwrap().is_empty());
     }
 

@@ -1,4 +1,4 @@
-//! The built-in tools: Read, Write, Edit and Bash, in one workspace.
+//! The built-in tools: Read, Write, Edit, Glob, Grep and Bash, in one workspace.
 //!
 //! [`tools`] gives them to a [`ToolSet`](crate::ToolSet); they share one memory
 //! of what the session saw of each file, and one lock for changes.
@@ -11,7 +11,7 @@
 //! let workspace = Workspace::open(".")?;
 //! let set = builtin::tools(&workspace).into_iter().fold(ToolSet::new(), ToolSet::with);
 //! let names: Vec<_> = set.specs().into_iter().map(|spec| spec.name).collect();
-//! assert_eq!(names, ["Read", "Write", "Edit", "Bash"]);
+//! assert_eq!(names, ["Read", "Write", "Edit", "Glob", "Grep", "Bash"]);
 //! # Ok(())
 //! # }
 //! ```
@@ -23,9 +23,12 @@ mod arguments;
 mod bash;
 mod edit;
 mod fs;
+mod glob;
+mod grep;
 mod ledger;
 mod question;
 mod read;
+mod search;
 mod spill;
 mod text;
 mod workspace;
@@ -36,7 +39,10 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::ErrorCode;
 
-use self::{bash::Bash, edit::Edit, ledger::Ledger, read::Read, spill::Outputs, write::Write};
+use self::{
+    bash::Bash, edit::Edit, glob::Glob, grep::Grep, ledger::Ledger, read::Read, spill::Outputs,
+    write::Write,
+};
 pub use self::{
     bash::patch_command,
     workspace::{Workspace, WorkspaceError},
@@ -46,7 +52,8 @@ use crate::{Tool, ToolContext, ToolError, ToolOutput};
 /// The default system prompt for an agent with these tools.
 pub const SYSTEM_PROMPT: &str = include_str!("system_prompt.md");
 
-/// The built-in tools for one session: Read, Write, Edit, Bash, in this order.
+/// The built-in tools for one session: Read, Write, Edit, Glob, Grep, Bash, in
+/// this order.
 ///
 /// They share what the session saw of each file, so make them once a session.
 #[must_use]
@@ -56,6 +63,8 @@ pub fn tools(workspace: &Workspace) -> Vec<Arc<dyn Tool>> {
         Arc::new(Read::new(shared.clone())),
         Arc::new(Write::new(shared.clone())),
         Arc::new(Edit::new(shared.clone())),
+        Arc::new(Glob::new(shared.clone())),
+        Arc::new(Grep::new(shared.clone())),
         Arc::new(Bash::new(shared)),
     ]
 }

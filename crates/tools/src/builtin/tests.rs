@@ -25,6 +25,8 @@ fn effects_tell_what_a_call_does() {
         ("Read", Effect::Read),
         ("Write", Effect::Mutate),
         ("Edit", Effect::Mutate),
+        ("Glob", Effect::Read),
+        ("Grep", Effect::Read),
         ("Bash", Effect::Execute),
     ] {
         assert_eq!(fixture.tool(tool).effect(&json!({})), effect);

@@ -159,6 +159,11 @@ impl Place {
         self.path.rsplit_once('/').unwrap_or((".", &self.path))
     }
 
+    /// Whether a folder is there.
+    pub(crate) fn is_dir(&self) -> bool {
+        self.metadata.as_ref().is_some_and(Metadata::is_dir)
+    }
+
     /// Refuses everything but a regular file. A place where nothing is passes.
     ///
     /// # Errors
