@@ -30,6 +30,8 @@ mod request;
 mod schema;
 #[cfg(feature = "adapter")]
 mod sse;
+#[cfg(feature = "adapter")]
+mod template;
 #[cfg(feature = "http")]
 pub mod transport;
 #[cfg(feature = "adapter")]

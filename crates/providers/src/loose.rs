@@ -12,14 +12,23 @@ use serde::{
         value::{MapAccessDeserializer, SeqAccessDeserializer},
     },
 };
+use serde_json::value::RawValue;
 
 /// A text; empty if it is anything else.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
-impl Text<'_> {
+impl<'a> Text<'a> {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The text as it stands in the event, if it has no escapes and is not empty.
+    pub(crate) fn borrowed(&self) -> Option<&'a str> {
+        match self.0 {
+            Cow::Borrowed(text) if !text.is_empty() => Some(text),
+            _ => None,
+        }
     }
 }
 
@@ -236,6 +245,32 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for List<T> {
             nothing_for!(List::default(); bool number text null object);
         }
         deserializer.deserialize_any(Read(PhantomData))
+    }
+}
+
+/// The fields of an object in their order, each value as it stands.
+#[derive(Debug, Default)]
+pub(crate) struct Fields<'a>(pub(crate) Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Fields<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some((name, value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
+                    fields.push((name.0, value));
+                }
+                Ok(Fields(fields))
+            }
+        }
+        deserializer.deserialize_map(Read)
     }
 }
 

@@ -8,8 +8,8 @@ use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use serde_json::value::RawValue;
 
-use super::wire::{Block as WireBlock, Fields};
-use crate::{Assembler, FinishReason, MAX_ANSWER_BYTES, TooLarge};
+use super::wire::Block as WireBlock;
+use crate::{Assembler, FinishReason, MAX_ANSWER_BYTES, TooLarge, loose::Fields};
 
 /// What a block counts for besides its bytes.
 const BLOCK_BYTES: usize = 1024;

@@ -210,5 +210,12 @@ impl AnthropicBuilder {
     }
 }
 
+/// The dialect as it is, and with every event parsed.
+#[cfg(test)]
+pub(crate) fn both_readings() -> [Box<dyn crate::answer::Dialect>; 2] {
+    let dialect = || stream::Messages::new("m");
+    [Box::new(dialect()), Box::new(dialect().without_template())]
+}
+
 #[cfg(test)]
 mod tests;

@@ -10,18 +10,21 @@ use super::{
     DIALECT,
     blocks::{Blocks, Body},
     facts::{Finish, finish, in_band},
-    wire::{self, Delta, Event, Message, RawDelta, WireUsage},
+    wire::{self, Delta, Event, Gives, Message, RawDelta, WireUsage},
 };
 use crate::{
     Native, TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
+    template::Template,
 };
 
 /// Reads events into an answer. The answer is complete at `message_stop`, or once a
 /// `message_delta` gave a stop reason.
 #[derive(Debug)]
 pub(super) struct Messages {
+    /// What the last delta gave, and the index of its block.
+    template: Template<(Gives, Option<u64>)>,
     /// The model that was asked.
     model: String,
     blocks: Blocks,
@@ -33,8 +36,16 @@ pub(super) struct Messages {
 }
 
 impl Messages {
+    /// Every event is parsed.
+    #[cfg(test)]
+    pub(super) fn without_template(mut self) -> Self {
+        self.template = Template::off();
+        self
+    }
+
     pub(super) fn new(model: &str) -> Self {
         Self {
+            template: Template::new(&[]),
             model: model.to_owned(),
             blocks: Blocks::default(),
             calls: 0,
@@ -47,6 +58,11 @@ impl Messages {
 
 impl Dialect for Messages {
     fn event(&mut self, answer: &mut Answer, name: &str, data: &str) -> ControlFlow<Stop> {
+        if let Some((found, &(gives, index))) = self.template.read(data) {
+            let delta = Delta::of(gives, found.delta);
+            answer.event();
+            return or_stop(self.delta(answer, index, delta, data));
+        }
         // OpenRouter ends this dialect too as it ends Chat Completions.
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
@@ -82,6 +98,8 @@ impl Messages {
         if event.is_error(kind) {
             return ControlFlow::Break(in_band(json));
         }
+        let only = event.only_text();
+        let index = event.index.0;
         match kind {
             "ping" => return ControlFlow::Continue(()),
             "message_stop" => return self.message_stop(answer),
@@ -102,10 +120,11 @@ impl Messages {
             // An event of a kind that is not known yet.
             _ => Ok(()),
         };
-        match taken {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(broken) => ControlFlow::Break(broken.into()),
+        or_stop(taken)?;
+        if let Some((gives, text)) = only {
+            self.template.learn(json, text, (gives, index));
         }
+        ControlFlow::Continue(())
     }
 
     fn usage(&mut self, answer: &mut Answer, told: &WireUsage) {
@@ -379,6 +398,13 @@ impl From<Broken> for Stop {
             Broken::TooLarge(too_large) => too_large.into(),
             Broken::Protocol(broken) => Self::protocol(broken),
         }
+    }
+}
+
+fn or_stop(taken: Result<(), Broken>) -> ControlFlow<Stop> {
+    match taken {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(broken) => ControlFlow::Break(broken.into()),
     }
 }
 

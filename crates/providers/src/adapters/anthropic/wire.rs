@@ -2,12 +2,9 @@
 //!
 //! Nothing here allocates for a text delta without escapes.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
-};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use turnbuckle_errors::Usage;
 
@@ -39,7 +36,30 @@ pub(super) struct Event<'a> {
     errors: Says,
 }
 
-impl Event<'_> {
+/// Which text of a delta an event gives that gives nothing besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gives {
+    Text,
+    Thinking,
+    Input,
+}
+
+impl<'a> Event<'a> {
+    /// The text of an event that gives nothing besides.
+    pub(super) fn only_text(&self) -> Option<(Gives, &'a str)> {
+        let tells_more = self.usage.is_some() || self.is_error(&self.r#type.0);
+        if tells_more || self.r#type.0 != "content_block_delta" {
+            return None;
+        }
+        let Object(delta) = &self.delta;
+        match &*delta.r#type.0 {
+            "text_delta" => Some((Gives::Text, delta.text.borrowed()?)),
+            "thinking_delta" => Some((Gives::Thinking, delta.thinking.borrowed()?)),
+            "input_json_delta" => Some((Gives::Input, delta.partial_json.borrowed()?)),
+            _ => None,
+        }
+    }
+
     /// Whether it is an error, wholly or among other things.
     pub(super) fn is_error(&self, kind: &str) -> bool {
         // FastAPI servers send `detail`, Cloudflare `errors`, and some gateways
@@ -69,6 +89,21 @@ pub(super) struct Delta<'a> {
     pub(super) citation: Option<&'a RawValue>,
     #[serde(borrow)]
     pub(super) stop_reason: Text<'a>,
+}
+
+impl<'a> Delta<'a> {
+    /// With nothing but this text.
+    pub(super) fn of(gives: Gives, text: Cow<'a, str>) -> Self {
+        let mut delta = Self::default();
+        let (kind, field) = match gives {
+            Gives::Text => ("text_delta", &mut delta.text),
+            Gives::Thinking => ("thinking_delta", &mut delta.thinking),
+            Gives::Input => ("input_json_delta", &mut delta.partial_json),
+        };
+        *field = Text(text);
+        delta.r#type = Text(Cow::Borrowed(kind));
+        delta
+    }
 }
 
 /// An event of which only the delta is wanted, as it stands.
@@ -136,32 +171,6 @@ impl<'a> Block<'a> {
 /// The blocks of a list, each as it stands.
 pub(super) fn blocks(content: &RawValue) -> Vec<&RawValue> {
     serde_json::from_str::<List<&RawValue>>(content.get()).unwrap_or_default().0
-}
-
-/// The fields of an object in their order, each value as it stands.
-#[derive(Debug, Default)]
-pub(super) struct Fields<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Fields<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields = Vec::new();
-                while let Some((name, value)) = map.next_entry::<Text<'de>, &'de RawValue>()? {
-                    fields.push((name.0, value));
-                }
-                Ok(Fields(fields))
-            }
-        }
-        deserializer.deserialize_map(Read)
-    }
 }
 
 /// Token counts, as far as they are told. Later events overlay earlier ones.

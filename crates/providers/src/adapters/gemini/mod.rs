@@ -157,7 +157,7 @@ pub fn decode_body(
     ending: BodyEnding,
     redact: Arc<dyn Redact>,
 ) -> Result<CompletedMessage, FailedAnswer> {
-    decode_recorded(head, pieces, ending, stream::Responses::default(), redact)
+    decode_recorded(head, pieces, ending, stream::Responses::new(""), redact)
 }
 
 /// Makes a [`Gemini`]; every wrong setting is found in [`build`](Self::build),
@@ -257,6 +257,13 @@ fn for_events(url: &str) -> String {
     let others = query.split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("alt="));
     let pairs: Vec<&str> = others.chain(["alt=sse"]).collect();
     format!("{before}?{}", pairs.join("&"))
+}
+
+/// The dialect as it is, and with every event parsed.
+#[cfg(test)]
+pub(crate) fn both_readings() -> [Box<dyn crate::answer::Dialect>; 2] {
+    let dialect = || stream::Responses::new("m");
+    [Box::new(dialect()), Box::new(dialect().without_template())]
 }
 
 #[cfg(test)]

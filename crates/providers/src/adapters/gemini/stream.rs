@@ -10,14 +10,23 @@ use super::{
     facts::{Finish, block_reason, finish, in_band},
     kept::Kept,
     pieces::CallInPieces,
-    wire::{Candidate, FunctionCall, Part, Response, raw_parts, signature_of},
+    wire::{Around, Candidate, FunctionCall, Part, Response, raw_parts, signature_of},
 };
 use crate::{
     FinishReason, Native, TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
     loose::Object,
+    template::{Template, Varying},
 };
+
+/// Every response tells the counts so far; the sum of them is not read.
+const VARYING: &[Varying] = &[
+    Varying::Number(&["usageMetadata", "candidatesTokenCount"]),
+    Varying::Number(&["usageMetadata", "thoughtsTokenCount"]),
+    Varying::Number(&["usageMetadata", "totalTokenCount"]),
+    Varying::Text(&["responseId"]),
+];
 
 /// How deep wrapped responses may lie in each other.
 const MAX_WRAPPING: u8 = 4;
@@ -27,8 +36,9 @@ const MAX_WRAPPING: u8 = 4;
 ///
 /// The first servers of this API, and gateways after their model, write `STOP` into
 /// every response, so what comes after a finish reason still belongs to the answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Responses {
+    template: Template<Around>,
     /// The model that was asked; only it can read its own opaque parts.
     model: String,
     kept: Kept,
@@ -39,13 +49,34 @@ pub(super) struct Responses {
 }
 
 impl Responses {
+    /// Every event is parsed.
+    #[cfg(test)]
+    pub(super) fn without_template(mut self) -> Self {
+        self.template = Template::off();
+        self
+    }
+
     pub(super) fn new(model: &str) -> Self {
-        Self { model: model.to_owned(), ..Self::default() }
+        Self {
+            template: Template::new(VARYING),
+            model: model.to_owned(),
+            kept: Kept::default(),
+            calls: 0,
+            open: None,
+            finish: None,
+        }
     }
 }
 
 impl Dialect for Responses {
     fn event(&mut self, answer: &mut Answer, _: &str, data: &str) -> ControlFlow<Stop> {
+        if let Some((found, &around)) = self.template.read(data) {
+            if let Some(usage) = around.usage {
+                answer.usage(usage.with([found.value(0), found.value(1)]).read());
+            }
+            answer.event();
+            return self.candidate(answer, around.with(found.delta), data);
+        }
         // Gateways that mostly speak Chat Completions end this stream so, too.
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
@@ -99,10 +130,15 @@ impl Responses {
             self.finish_with(answer, FinishReason::ContentFilter, &format!("blocked:{word}"));
             return ControlFlow::Continue(());
         }
-        match response.candidates.candidate {
-            Some(candidate) => self.candidate(answer, candidate, json),
-            None => ControlFlow::Continue(()),
+        // What is wrapped is not the whole event.
+        let only = response.only_text().filter(|_| depth == 0);
+        if let Some(candidate) = response.candidates.candidate {
+            self.candidate(answer, candidate, json)?;
         }
+        if let Some((around, text)) = only {
+            self.template.learn(json, text, around);
+        }
+        ControlFlow::Continue(())
     }
 
     fn candidate(

@@ -40,6 +40,38 @@ pub(super) struct Response<'a> {
     pub(super) response: Option<&'a RawValue>,
 }
 
+/// What is read of a response with one text and nothing besides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Around {
+    thought: bool,
+    pub(super) usage: Option<WireUsage>,
+}
+
+impl Around {
+    /// The candidate again, with another text.
+    pub(super) fn with(self, text: Cow<'_, str>) -> Candidate<'_> {
+        let part = Part { text: Text(text), thought: self.thought, ..Part::default() };
+        let parts = Parts { first: Some(part), more: Vec::new() };
+        Candidate { content: Object(Content { parts }), ..Candidate::default() }
+    }
+}
+
+impl<'a> Response<'a> {
+    /// The text of a response that gives nothing besides but token counts.
+    pub(super) fn only_text(&self) -> Option<(Around, &'a str)> {
+        let candidate = self.candidates.candidate.as_ref()?;
+        let Parts { first, more } = &candidate.content.0.parts;
+        let part = first.as_ref().filter(|part| !part.exact && part.function_call.is_none())?;
+        let tells_more = !more.is_empty()
+            || !candidate.finish_reason.is_empty()
+            || self.prompt_feedback.is_some()
+            || self.is_error();
+        let usage = self.usage_metadata.as_ref().map(|usage| usage.0);
+        let around = Around { thought: part.thought, usage };
+        part.text.borrowed().filter(|_| !tells_more).map(|text| (around, text))
+    }
+}
+
 impl Response<'_> {
     /// Whether it says anything of an answer.
     pub(super) const fn is_ours(&self) -> bool {
@@ -307,6 +339,18 @@ pub(super) struct WireUsage {
 }
 
 impl WireUsage {
+    /// With other counts of the answer, where they varied.
+    pub(super) fn with(mut self, [candidates, thoughts]: [Option<&str>; 2]) -> Self {
+        let set = |count: &mut Count, digits: Option<&str>| {
+            if let Some(number) = digits.and_then(|digits| digits.parse().ok()) {
+                *count = Count(Some(number));
+            }
+        };
+        set(&mut self.candidates_token_count, candidates);
+        set(&mut self.thoughts_token_count, thoughts);
+        self
+    }
+
     /// The counts made disjoint: cached tokens are counted into the prompt, reasoning
     /// beside the answer. What the server's own tools gave the model to read is read
     /// as part of the request.

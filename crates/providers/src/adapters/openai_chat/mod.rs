@@ -256,5 +256,12 @@ impl OpenAiChatBuilder {
     }
 }
 
+/// The dialect as it is, and with every event parsed.
+#[cfg(test)]
+pub(crate) fn both_readings() -> [Box<dyn crate::answer::Dialect>; 2] {
+    let dialect = || stream::Chat::with_think_tags().asking("a-profile", "m");
+    [Box::new(dialect()), Box::new(dialect().without_template())]
+}
+
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use super::{
     facts::{Finish, broken_off, error_in, finish, in_band},
     native::{Collector, native},
     think::Splitter,
-    wire::{Call, Chunk, Delta, Function},
+    wire::{Call, Chunk, Delta, Function, Gives},
 };
 use crate::{
     TooLarge,
@@ -17,12 +17,23 @@ use crate::{
     assemble::WireCall,
     halves::{self, Mender},
     loose::Object,
+    template::{Template, Varying},
 };
+
+/// OpenAI pads its chunks, Mistral does in `p`; Groq's tools name each chunk anew; a few
+/// servers tell the second. None of it is read.
+const VARYING: &[Varying] = &[
+    Varying::Text(&["id"]),
+    Varying::Number(&["created"]),
+    Varying::Text(&["obfuscation"]),
+    Varying::Text(&["p"]),
+];
 
 /// Reads chunks into an answer. The answer is complete once a finish reason was
 /// seen; `[DONE]` only ends the stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Chat {
+    template: Template<Gives>,
     /// A delta came, so a whole message in a later chunk only repeats it.
     streamed: bool,
     text: Mender,
@@ -37,8 +48,29 @@ pub(super) struct Chat {
     origin: Option<(&'static str, String)>,
 }
 
+impl Default for Chat {
+    fn default() -> Self {
+        Self {
+            template: Template::new(VARYING),
+            streamed: false,
+            text: Mender::default(),
+            reasoning: Mender::default(),
+            arguments: Mender::default(),
+            waiting_call: None,
+            think: None,
+            opaque: Collector::default(),
+            origin: None,
+        }
+    }
+}
+
 impl Dialect for Chat {
     fn event(&mut self, answer: &mut Answer, _: &str, data: &str) -> ControlFlow<Stop> {
+        if let Some((found, gives)) = self.template.read(data) {
+            let delta = Delta::of(*gives, found.delta);
+            answer.event();
+            return self.delta(answer, delta, "", false);
+        }
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
         }
@@ -51,6 +83,13 @@ impl Dialect for Chat {
 }
 
 impl Chat {
+    /// Every event is parsed.
+    #[cfg(test)]
+    pub(super) fn without_template(mut self) -> Self {
+        self.template = Template::off();
+        self
+    }
+
     /// For a server that means reasoning by a `<think>` at the start of its text.
     pub(super) fn with_think_tags() -> Self {
         Self { think: Some(Splitter::default()), ..Self::default() }
@@ -78,7 +117,15 @@ impl Chat {
 
     fn json(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
         match serde_json::from_str(json) {
-            Ok(chunk) => self.read(answer, json, chunk, false),
+            Ok(chunk) => {
+                let chunk: Chunk<'_> = chunk;
+                let only = chunk.only_text();
+                self.read(answer, json, chunk, false)?;
+                if let Some((gives, text)) = only {
+                    self.template.learn(json, text, gives);
+                }
+                ControlFlow::Continue(())
+            }
             Err(_) => {
                 let Some(marked) = halves::mark(json) else { return undecodable(answer) };
                 match serde_json::from_str(&marked.json) {
@@ -112,12 +159,37 @@ impl Chat {
     fn chunk(&mut self, answer: &mut Answer, chunk: Chunk<'_>, marked: bool) -> ControlFlow<Stop> {
         let Some(choice) = chunk.choices.choice else { return ControlFlow::Continue(()) };
         let message = choice.message.filter(|_| !self.streamed);
-        self.streamed |= choice.delta.is_some();
-        let taken = match choice.delta.or(message.map(|message| *message)) {
-            Some(Object(delta)) if !answer.is_finished() => self.take(answer, delta, marked),
+        let word = &choice.finish_reason.0;
+        match choice.delta {
+            Some(Object(delta)) => self.delta(answer, delta, word, marked),
+            None => self.message(answer, message.map(|message| message.0), word, marked),
+        }
+    }
+
+    /// A piece of the message.
+    fn delta(
+        &mut self,
+        answer: &mut Answer,
+        delta: Delta<'_>,
+        word: &str,
+        marked: bool,
+    ) -> ControlFlow<Stop> {
+        self.streamed = true;
+        self.message(answer, Some(delta), word, marked)
+    }
+
+    /// A message, or a piece of one, and the word of its end.
+    fn message(
+        &mut self,
+        answer: &mut Answer,
+        message: Option<Delta<'_>>,
+        word: &str,
+        marked: bool,
+    ) -> ControlFlow<Stop> {
+        let taken = match message {
+            Some(delta) if !answer.is_finished() => self.take(answer, delta, marked),
             _ => Ok(()),
         };
-        let word = &choice.finish_reason.0;
         let taken = match word.is_empty() {
             true => taken,
             false => taken.and_then(|()| self.rest(answer)),

@@ -34,7 +34,24 @@ pub(super) struct Chunk<'a> {
     status_code: Count,
 }
 
-impl Chunk<'_> {
+/// What a chunk gives that gives only one text, and where it stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gives {
+    Text,
+    Reasoning,
+}
+
+impl<'a> Chunk<'a> {
+    /// The text of a chunk that gives nothing besides.
+    pub(super) fn only_text(&self) -> Option<(Gives, &'a str)> {
+        let choice = self.choices.choice.as_ref()?;
+        let tells_more = self.is_error()
+            || self.reported_usage() != Usage::default()
+            || choice.message.is_some()
+            || !choice.finish_reason.is_empty();
+        choice.delta.as_ref().filter(|_| !tells_more)?.0.only_text()
+    }
+
     /// Whether it says anything of an answer; a chunk without choices may.
     pub(super) fn is_ours(&self) -> bool {
         self.choices.present
@@ -154,6 +171,36 @@ pub(super) struct Delta<'a> {
 }
 
 impl<'a> Delta<'a> {
+    pub(super) fn of(gives: Gives, text: Cow<'a, str>) -> Self {
+        let mut delta = Self::default();
+        match gives {
+            Gives::Text => delta.content.text = Text(text),
+            Gives::Reasoning => delta.reasoning_content = Text(text),
+        }
+        delta
+    }
+
+    fn only_text(&self) -> Option<(Gives, &'a str)> {
+        let tells_more = self.content.others.is_some()
+            || self.reasoning_details.is_some()
+            || !self.refusal.is_empty()
+            || !self.tool_calls.0.is_empty()
+            || self.function_call.is_some();
+        if tells_more {
+            return None;
+        }
+        // The first of the fields that says anything is the one that counts.
+        let fields = [&self.reasoning_content, &self.reasoning, &self.reasoning_text];
+        let reasoning = fields.into_iter().find(|field| !field.is_empty());
+        match reasoning {
+            Some(field) if self.content.text.is_empty() => {
+                Some((Gives::Reasoning, field.borrowed()?))
+            }
+            Some(_) => None,
+            None => Some((Gives::Text, self.content.text.borrowed()?)),
+        }
+    }
+
     /// The reasoning, from the one field that has it: several servers send it twice.
     pub(super) fn take_reasoning(&mut self) -> Cow<'a, str> {
         let fields = [&mut self.reasoning_content, &mut self.reasoning, &mut self.reasoning_text];

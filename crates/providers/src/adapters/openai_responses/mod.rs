@@ -177,7 +177,7 @@ pub fn decode_body(
     ending: BodyEnding,
     redact: Arc<dyn Redact>,
 ) -> Result<CompletedMessage, FailedAnswer> {
-    decode_recorded(head, pieces, ending, stream::Responses::default(), redact)
+    decode_recorded(head, pieces, ending, stream::Responses::new(""), redact)
 }
 
 /// Makes an [`OpenAiResponses`]; every wrong setting is found in
@@ -280,6 +280,13 @@ impl OpenAiResponsesBuilder {
         }
         Ok(OpenAiResponses { id, connection, options })
     }
+}
+
+/// The dialect as it is, and with every event parsed.
+#[cfg(test)]
+pub(crate) fn both_readings() -> [Box<dyn crate::answer::Dialect>; 2] {
+    let dialect = || stream::Responses::new("m");
+    [Box::new(dialect()), Box::new(dialect().without_template())]
 }
 
 #[cfg(test)]

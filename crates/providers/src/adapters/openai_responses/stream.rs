@@ -9,32 +9,59 @@ use super::{
     DIALECT,
     facts::{ending, failed, in_band},
     items::{Items, Kind, Slot},
-    wire::{Event, Item, Place, Response},
+    wire::{Around, Event, Item, Place, Response},
 };
 use crate::{
     FinishReason, Native, TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
     loose::Object,
+    template::{Template, Varying},
 };
+
+/// The place of the item's id in [`VARYING`].
+const ITEM_ID: usize = 2;
+
+/// Copilot gives an item a new id with every event.
+const VARYING: &[Varying] = &[
+    Varying::Number(&["sequence_number"]),
+    Varying::Text(&["obfuscation"]),
+    Varying::Text(&["item_id"]),
+];
 
 /// Reads events into an answer. It is complete with `response.completed` or
 /// `response.incomplete`, and by nothing else.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Responses {
+    /// Taken out while an event is read by it.
+    template: Option<Box<Template<Around>>>,
     /// The model that was asked; only it can read its own opaque parts.
     model: String,
     items: Items,
 }
 
 impl Responses {
+    /// Every event is parsed.
+    #[cfg(test)]
+    pub(super) fn without_template(mut self) -> Self {
+        self.template = None;
+        self
+    }
+
     pub(super) fn new(model: &str) -> Self {
-        Self { model: model.to_owned(), items: Items::default() }
+        Self {
+            template: Some(Box::new(Template::new(VARYING))),
+            model: model.to_owned(),
+            items: Items::default(),
+        }
     }
 }
 
 impl Dialect for Responses {
     fn event(&mut self, answer: &mut Answer, name: &str, data: &str) -> ControlFlow<Stop> {
+        if let Some(flow) = self.repeated(answer, data) {
+            return flow;
+        }
         // OpenRouter ends its streams as Chat Completions does.
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
@@ -55,6 +82,17 @@ impl Dialect for Responses {
 }
 
 impl Responses {
+    /// An event that differs from the one before it in its text alone.
+    fn repeated(&mut self, answer: &mut Answer, json: &str) -> Option<ControlFlow<Stop>> {
+        let mut template = self.template.take()?;
+        let flow = template.read(json).map(|(found, around)| {
+            let item_id = found.value(ITEM_ID);
+            self.told(answer, around.kind, around.with(found.delta, item_id))
+        });
+        self.template = Some(template);
+        flow
+    }
+
     fn json(&mut self, answer: &mut Answer, name: &str, json: &str) -> ControlFlow<Stop> {
         let mut event: Event<'_> = match serde_json::from_str(json) {
             Ok(event) => event,
@@ -81,13 +119,22 @@ impl Responses {
                 ControlFlow::Break(in_band(json))
             }
             kind => {
-                answer.event();
-                // What comes after the end is no part of the message.
-                if answer.is_finished() {
-                    return ControlFlow::Continue(());
+                let only = event.only_text(kind).filter(|_| !named.is_empty());
+                self.told(answer, kind, event)?;
+                if let (Some((around, text)), Some(template)) = (only, &mut self.template) {
+                    template.learn(json, text, around);
                 }
-                or_stop(self.piece(answer, kind, event))
+                ControlFlow::Continue(())
             }
+        }
+    }
+
+    fn told(&mut self, answer: &mut Answer, kind: &str, event: Event<'_>) -> ControlFlow<Stop> {
+        answer.event();
+        // What comes after the end is no part of the message.
+        match answer.is_finished() {
+            true => ControlFlow::Continue(()),
+            false => or_stop(self.piece(answer, kind, event)),
         }
     }
 

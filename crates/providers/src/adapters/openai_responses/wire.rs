@@ -44,7 +44,58 @@ pub(super) struct Event<'a> {
     errors: Says,
 }
 
+/// The delta events that give one text and nothing besides.
+const ONLY_TEXT: [&str; 8] = [
+    "response.output_text.delta",
+    "response.function_call_arguments.delta",
+    "response.reasoning_summary_text.delta",
+    "response.reasoning_summary.delta",
+    "response.reasoning_text.delta",
+    "response.reasoning.delta",
+    "response.refusal.delta",
+    "response.custom_tool_call_input.delta",
+];
+
+/// What is read of a delta event besides its text.
+#[derive(Debug)]
+pub(super) struct Around {
+    pub(super) kind: &'static str,
+    item_id: String,
+    output_index: Count,
+    content_index: Count,
+    summary_index: Count,
+}
+
+impl Around {
+    /// The event again, with another text, and with another item's id where that varies.
+    pub(super) fn with<'a>(&'a self, delta: Cow<'a, str>, item_id: Option<&'a str>) -> Event<'a> {
+        Event {
+            delta: Text(delta),
+            item_id: Text(Cow::Borrowed(item_id.unwrap_or(&self.item_id))),
+            output_index: self.output_index,
+            content_index: self.content_index,
+            summary_index: self.summary_index,
+            ..Event::default()
+        }
+    }
+}
+
 impl<'a> Event<'a> {
+    /// The text of an event of this kind that gives nothing besides, and what stands
+    /// around it.
+    pub(super) fn only_text(&self, kind: &str) -> Option<(Around, &'a str)> {
+        let kind = ONLY_TEXT.into_iter().find(|known| *known == kind)?;
+        let text = self.delta.borrowed()?;
+        let around = Around {
+            kind,
+            item_id: self.item_id.0.clone().into_owned(),
+            output_index: self.output_index,
+            content_index: self.content_index,
+            summary_index: self.summary_index,
+        };
+        Some((around, text))
+    }
+
     /// Whether it is an error, wholly or among other things.
     ///
     /// `kind` is its type, wherever that stood.
