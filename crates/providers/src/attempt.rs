@@ -35,6 +35,8 @@ pub(crate) struct Wire {
     pub(crate) transport: Arc<dyn HttpTransport>,
     pub(crate) clocks: Clocks,
     pub(crate) redact: Arc<dyn Redact>,
+    /// The kind of server, by the name of its profile.
+    pub(crate) provider: &'static str,
 }
 
 impl fmt::Debug for Wire {
@@ -42,6 +44,7 @@ impl fmt::Debug for Wire {
         f.debug_struct("Wire")
             .field("transport", &self.transport)
             .field("clocks", &self.clocks)
+            .field("provider", &self.provider)
             .finish_non_exhaustive()
     }
 }
@@ -77,6 +80,7 @@ impl Wire {
                 timing.ended(began.elapsed());
                 Err(Seen {
                     phase: Phase::Request,
+                    provider: Some(self.provider),
                     head: refused.head.as_ref(),
                     fact: refused.fact,
                     broken: refused.broken.as_ref(),
@@ -170,7 +174,8 @@ impl<D: Dialect> AnswerStream<D> {
         let HttpResponse { head, body } = response;
         let waited = began.elapsed();
         Self {
-            intake: Intake::new(head, dialect, Arc::clone(&wire.redact), waited),
+            intake: Intake::new(head, dialect, Arc::clone(&wire.redact), waited)
+                .at_provider(wire.provider),
             body: Some(body),
             watchdog: Watchdog::new(wire.clocks, waited),
             cancelled: Box::pin(cancel.clone().cancelled_owned()),

@@ -28,6 +28,8 @@ const REQUEST_ID_HEADERS: [&str; 6] = [
 /// Everything that a failure is made of.
 pub(crate) struct Seen<'a> {
     pub(crate) phase: Phase,
+    /// The kind of server, where it is known.
+    pub(crate) provider: Option<&'static str>,
     /// The response head, if one came.
     pub(crate) head: Option<&'a ResponseHead>,
     /// What happened, if it was not the connection itself.
@@ -44,6 +46,9 @@ impl Seen<'_> {
     pub(crate) fn into_failure(self) -> Failure {
         let Seen { head, redact, .. } = self;
         let mut facts = facts_of_head(self.phase, head);
+        if let Some(provider) = self.provider {
+            facts = facts.with_provider(provider);
+        }
         facts = self.fact.into_iter().fold(facts, Facts::with);
         facts = self.broken.map(TransportError::fact).into_iter().fold(facts, Facts::with);
         let causes = self.broken.and_then(Error::source);

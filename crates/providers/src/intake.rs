@@ -21,6 +21,7 @@ pub(crate) struct Intake<D> {
     pub(crate) decoder: BodyDecoder<D>,
     pub(crate) timing: AttemptTiming,
     redact: Arc<dyn Redact>,
+    provider: Option<&'static str>,
     end: Option<End>,
 }
 
@@ -42,7 +43,13 @@ impl<D: Dialect> Intake<D> {
         let mut timing = AttemptTiming::default();
         timing.headers(waited);
         let decoder = BodyDecoder::new(dialect, head.header("content-type"));
-        Self { head, decoder, timing, redact, end: None }
+        Self { head, decoder, timing, redact, provider: None, end: None }
+    }
+
+    /// Names the kind of server, by its profile.
+    pub(crate) const fn at_provider(mut self, provider: &'static str) -> Self {
+        self.provider = Some(provider);
+        self
     }
 
     /// More of the body came, `at` after the attempt began.
@@ -100,6 +107,7 @@ impl<D: Dialect> Intake<D> {
         };
         let seen = Seen {
             phase: Phase::Stream,
+            provider: self.provider,
             head: Some(&self.head),
             fact,
             broken: broken.as_ref(),
@@ -197,6 +205,7 @@ fn refusal(
     timing.bytes(body.len(), Duration::ZERO);
     let seen = Seen {
         phase: Phase::Request,
+        provider: None,
         head: Some(head),
         fact: Some(status_fact(head, &body)),
         broken,

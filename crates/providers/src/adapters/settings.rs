@@ -17,6 +17,8 @@ use crate::{
 /// The settings as a builder collects them. Its `Debug` shows none of them but the
 /// clocks: the base URL is unchecked, and may hold a password.
 pub(crate) struct Settings {
+    /// The kind of server, by the name of its profile.
+    provider: &'static str,
     pub(crate) base_url: String,
     pub(crate) api_key: Option<SecretString>,
     pub(crate) headers: Vec<(String, SecretString)>,
@@ -42,8 +44,10 @@ pub(crate) struct Connection {
 }
 
 impl Settings {
-    pub(crate) fn new(base_url: impl Into<String>) -> Self {
+    /// For a kind of server, by the name of its profile.
+    pub(crate) fn new(provider: &'static str, base_url: impl Into<String>) -> Self {
         Self {
+            provider,
             base_url: base_url.into(),
             api_key: None,
             headers: Vec::new(),
@@ -84,7 +88,7 @@ impl Settings {
                     .map_err(ConfigError::Transport)?,
             ),
         };
-        let wire = Wire { transport, clocks: self.clocks, redact };
+        let wire = Wire { transport, clocks: self.clocks, redact, provider: self.provider };
         Ok(Connection { endpoint, headers, wire })
     }
 }

@@ -75,7 +75,7 @@ pub enum Affinity {
 impl Anthropic {
     /// An adapter for Anthropic's own API.
     pub fn builder() -> AnthropicBuilder {
-        AnthropicBuilder { settings: Settings::new(BASE_URL), options: Options::default() }
+        AnthropicBuilder { settings: Settings::new(DIALECT, BASE_URL), options: Options::default() }
     }
 
     /// Where the requests go.

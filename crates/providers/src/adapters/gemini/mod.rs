@@ -66,7 +66,7 @@ impl Gemini {
 
     /// An adapter for a kind of server that is known; it bears the profile's name.
     pub fn for_profile(profile: &Profile) -> GeminiBuilder {
-        let mut settings = Settings::new(profile.base_url.unwrap_or_default());
+        let mut settings = Settings::new(profile.name, profile.base_url.unwrap_or_default());
         if let Some(byte_idle) = profile.byte_idle {
             settings.clocks.byte_idle = byte_idle;
         }

@@ -154,3 +154,21 @@ async fn its_own_parts_survive_a_session_that_keeps_ids_apart() {
     assert_eq!(message.message().tool_calls[0].id, "call_1_2");
     assert_eq!(message.message().native_for(DIALECT, "m").map(<[_]>::len), Some(1));
 }
+
+#[tokio::test]
+async fn what_google_calls_a_quota_is_a_rate() {
+    const SAID: &str = "You exceeded your current quota, please check your plan";
+    let refused =
+        ScriptedResponse::new(429).bytes(format!(r#"{{"error":{{"message":"{SAID}"}}}}"#));
+    let streamed = ScriptedResponse::new(200)
+        .header("content-type", "text/event-stream")
+        .bytes(format!("data: {{\"error\":{{\"message\":\"{SAID}\"}}}}\n\n"));
+    let (provider, _) = provider(vec![refused, streamed]);
+    let request = ChatRequest::new("m").with_message(Message::User("x".into()));
+    for phase in [Phase::Request, Phase::Stream] {
+        let failure = attempt(&provider, &request).await.unwrap_err();
+        assert_eq!(failure.details().phase, Some(phase));
+        assert_eq!(failure.code(), ErrorCode::ProviderRateLimited, "{failure:?}");
+        assert!(failure.retriable());
+    }
+}

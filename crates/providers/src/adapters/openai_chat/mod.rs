@@ -65,7 +65,7 @@ impl OpenAiChat {
     /// assert!(OpenAiChat::for_profile(&profiles::AZURE).build().is_err(), "it has no address");
     /// ```
     pub fn for_profile(profile: &Profile) -> OpenAiChatBuilder {
-        let mut settings = Settings::new(profile.base_url.unwrap_or_default());
+        let mut settings = Settings::new(profile.name, profile.base_url.unwrap_or_default());
         if let Some(byte_idle) = profile.byte_idle {
             settings.clocks.byte_idle = byte_idle;
         }
