@@ -164,6 +164,7 @@ impl Turn<'_> {
             name: result.name.clone(),
             ok: result.ok,
             text: result.text.clone(),
+            images: result.images.clone(),
         })
         .await?;
         Ok(result)

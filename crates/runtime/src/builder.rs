@@ -7,8 +7,8 @@ use turnbuckle_providers::Provider;
 use turnbuckle_tools::ToolSet;
 
 use crate::{
-    RecoveryPolicy, Session, SessionStore, StoreError, SystemWorld, TurnObserver, World,
-    callback::Sturdy, session::JsonlStore,
+    Journal, JsonlStore, Record, RecoveryPolicy, Repairs, Session, SessionStore, StoreError,
+    SystemWorld, TurnObserver, World, callback::Sturdy, session,
 };
 
 /// The most steps of one prompt, unless the host says otherwise. Long tasks take
@@ -87,8 +87,37 @@ impl Runtime {
     /// [`StoreError`] if there is none, another process holds it, or it is no
     /// journal.
     pub fn resume(&self, folder: &std::path::Path, id: &str) -> Result<Session, StoreError> {
-        let (store, records) = JsonlStore::open(folder, id)?;
-        Ok(Session::resumed(self.clone(), id.to_owned(), Box::new(store), &records))
+        let (store, journal) = JsonlStore::open(folder, id)?;
+        Ok(Session::resumed(self.clone(), id.to_owned(), Box::new(store), journal))
+    }
+
+    /// Goes on with a session whose records a host has read from a store of its
+    /// own. A prompt that was interrupted is closed, in the journal too.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotFound`] if there is no first record;
+    /// [`StoreError`] if what closes the prompt cannot be appended.
+    pub async fn resume_from(
+        &self,
+        mut store: impl SessionStore + 'static,
+        mut records: Vec<Record>,
+    ) -> Result<Session, StoreError> {
+        let Some(Record::Session { session_id, .. }) = records.first() else {
+            return Err(StoreError::NotFound(String::new()));
+        };
+        let id = session_id.clone();
+        let closing = session::closing(&records);
+        for record in &closing {
+            store.append(record).await?;
+        }
+        if !closing.is_empty() {
+            store.sync().await?;
+        }
+        let repairs = Repairs { interrupted: !closing.is_empty(), ..Repairs::default() };
+        records.extend(closing);
+        let journal = Journal { records, repairs };
+        Ok(Session::resumed(self.clone(), id, Box::new(store), journal))
     }
 }
 

@@ -46,6 +46,9 @@ pub use observer::TurnObserver;
 pub use outcome::{Outcome, PromptOutcome, PromptTiming, RetrySummary, ToolCallSummary};
 pub use prompt::{Prompt, Session};
 pub use recovery::RecoveryPolicy;
-pub use session::{JsonlStore, MemoryStore, Record, SessionStore, StoreError};
+pub use session::{
+    About, CallMade, CallResult, Conversation, Entry, ForkedFrom, Journal, JsonlStore, MemoryStore,
+    Problem, Record, Repairs, SessionFolder, SessionInfo, SessionStore, StoreError,
+};
 pub use transcript::{Transcript, Unpaired};
 pub use world::{SystemWorld, World};

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Event, PromptOutcome, Record, Runtime, SessionStore, Transcript, session,
+    Event, Journal, PromptOutcome, Repairs, Runtime, SessionStore, Transcript, session,
     turn::{Run, Turn},
 };
 
@@ -29,6 +29,10 @@ pub struct Session {
     pub(crate) call_ids: HashSet<String>,
     /// Whether the journal has its first record.
     pub(crate) begun: bool,
+    /// The folder that the tools work in, for the first record.
+    pub(crate) workspace: Option<String>,
+    /// What was mended when the journal was opened.
+    repairs: Repairs,
     /// Whether the journal failed, so that nothing may follow.
     pub(crate) closed: bool,
 }
@@ -42,6 +46,8 @@ impl Session {
             store,
             call_ids: HashSet::new(),
             begun: false,
+            workspace: None,
+            repairs: Repairs::default(),
             closed: false,
         }
     }
@@ -50,11 +56,27 @@ impl Session {
         runtime: Runtime,
         id: String,
         store: Box<dyn SessionStore>,
-        records: &[Record],
+        journal: Journal,
     ) -> Self {
-        let transcript = session::rebuild(records);
+        let transcript = session::rebuild(&journal.records);
         let call_ids = transcript.call_ids();
-        Self { runtime, id, transcript, store, call_ids, begun: true, closed: false }
+        let begun = !journal.records.is_empty();
+        let repairs = journal.repairs;
+        Self { transcript, call_ids, begun, repairs, ..Self::begin(runtime, id, store) }
+    }
+
+    /// Notes in the journal of a new session which folder its tools work in, so
+    /// that [`SessionFolder::newest`](crate::SessionFolder::newest) finds it.
+    #[must_use]
+    pub fn in_workspace(mut self, folder: &std::path::Path) -> Self {
+        self.workspace = Some(folder.to_string_lossy().into_owned());
+        self
+    }
+
+    /// What was mended when its journal was opened.
+    #[must_use]
+    pub const fn repairs(&self) -> &Repairs {
+        &self.repairs
     }
 
     /// The session's id.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use turnbuckle_providers::{AssistantMessage, CompletedMessage, Message, ToolResult};
+use turnbuckle_providers::{AssistantMessage, CompletedMessage, Message, ToolResult, UserMessage};
 
 /// The messages that the next request is made of.
 ///
@@ -42,8 +42,8 @@ impl Transcript {
     }
 
     /// Adds what the user said.
-    pub fn commit_user(&mut self, text: String) {
-        self.messages.push(Message::User(text.into()));
+    pub fn commit_user(&mut self, said: impl Into<UserMessage>) {
+        self.messages.push(Message::User(said.into()));
     }
 
     /// Adds a complete message with the results of its calls, in call order.

@@ -173,10 +173,19 @@ impl<'s> Turn<'s> {
         if !self.session.begun {
             let created = self.parts().world.now().to_string();
             let session_id = self.session.id.clone();
-            self.note(Record::Session { version: FORMAT_VERSION, session_id, created }).await?;
+            let workspace = self.session.workspace.clone();
+            let version = FORMAT_VERSION;
+            self.note(Record::Session {
+                version,
+                session_id,
+                created,
+                workspace,
+                forked_from: None,
+            })
+            .await?;
             self.session.begun = true;
         }
-        self.note(Record::User { text: text.clone() }).await?;
+        self.note(Record::User { text: text.clone(), images: Vec::new() }).await?;
         self.session.transcript.commit_user(text);
         Ok(())
     }

@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 
-use turnbuckle_providers::{AssistantMessage, ToolResult};
+use turnbuckle_providers::{AssistantMessage, ToolCall, ToolResult, UserMessage};
 
 use super::Record;
 use crate::Transcript;
+
+/// In the place of a first message that cannot be read any more.
+pub(super) const LOST: &str = "[a message here cannot be read: the session file is damaged]";
 
 /// Rebuilds the history. Calls that have no result get one that says so: they
 /// may have had an effect, and are never run again.
@@ -14,12 +17,17 @@ pub(crate) fn rebuild(records: &[Record]) -> Transcript {
     let mut open: Option<Open> = None;
     for record in records {
         match record {
-            Record::User { text } => {
+            Record::User { text, images } => {
                 close(&mut transcript, open.take());
-                transcript.commit_user(text.clone());
+                let (text, images) = (text.clone(), images.clone());
+                transcript.commit_user(UserMessage { text, images });
             }
             Record::Assistant { message, .. } => {
                 close(&mut transcript, open.take());
+                if transcript.messages().is_empty() {
+                    // No provider takes a history that the model begins.
+                    transcript.commit_user(LOST);
+                }
                 open = Some(Open {
                     message: message.clone(),
                     started: Vec::new(),
@@ -31,13 +39,13 @@ pub(crate) fn rebuild(records: &[Record]) -> Transcript {
                     open.started.push(call_id.clone());
                 }
             }
-            Record::ToolResult { call_id, name, ok, text } => {
+            Record::ToolResult { call_id, name, ok, text, images } => {
                 if let Some(open) = &mut open {
                     let result = ToolResult {
                         call_id: call_id.clone(),
                         name: name.clone(),
                         text: text.clone(),
-                        images: Vec::new(),
+                        images: images.clone(),
                         ok: *ok,
                     };
                     open.results.push_back(result);
@@ -63,28 +71,32 @@ fn close(transcript: &mut Transcript, open: Option<Open>) {
     for call in &open.message.tool_calls {
         let at = open.results.iter().position(|result| result.call_id == call.id);
         let found = at.and_then(|at| open.results.remove(at));
-        results.push(found.unwrap_or_else(|| {
-            let text = if open.started.contains(&call.id) {
-                "interrupted: the call had begun and its outcome is unknown; it was not run again"
-            } else {
-                "interrupted: the call was not run"
-            };
-            ToolResult {
-                call_id: call.id.clone(),
-                name: call.name.clone(),
-                text: text.into(),
-                images: Vec::new(),
-                ok: false,
-            }
-        }));
+        results.push(found.unwrap_or_else(|| interrupted(call, open.started.contains(&call.id))));
     }
     // One result was made for each call, in order, so they pair.
     let _ = transcript.append(open.message, results);
 }
 
+/// The result of a call that has none. It may have had an effect once it began,
+/// and is never run again.
+pub(super) fn interrupted(call: &ToolCall, began: bool) -> ToolResult {
+    let text = if began {
+        "interrupted: the call had begun and its outcome is unknown; it was not run again"
+    } else {
+        "interrupted: the call was not run"
+    };
+    ToolResult {
+        call_id: call.id.clone(),
+        name: call.name.clone(),
+        text: text.into(),
+        images: Vec::new(),
+        ok: false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use turnbuckle_providers::{Arguments, FinishReason, Message, ToolCall, Usage};
+    use turnbuckle_providers::{Arguments, FinishReason, Message, Usage};
 
     use super::*;
 
@@ -121,7 +133,7 @@ mod tests {
     #[test]
     fn results_go_back_in_call_order_and_the_interrupted_ones_are_told() {
         let records = [
-            Record::User { text: "go".into() },
+            Record::User { text: "go".into(), images: Vec::new() },
             asking(&["a", "b", "c"]),
             Record::ToolStart { call_id: "b".into(), name: "f".into() },
             Record::ToolResult {
@@ -129,6 +141,7 @@ mod tests {
                 name: "f".into(),
                 ok: true,
                 text: "third".into(),
+                images: Vec::new(),
             },
         ];
         assert_eq!(

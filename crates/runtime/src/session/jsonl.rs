@@ -2,21 +2,33 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use async_trait::async_trait;
+use serde::Serialize as _;
 
-use super::{FORMAT_VERSION, Record, SessionStore, StoreError};
+use super::{
+    Journal, Record, Repairs, SessionStore, StoreError,
+    closing::closing,
+    reading::{self, End, Reading},
+};
 
 /// Keeps the journal in a file of its own, readable by its owner alone (`0600`
 /// where the system has modes), with one writer (an OS lock).
+///
+/// A record is one write of one line; [`SessionStore::sync`] is `fdatasync`, and
+/// after the first record also a sync of the folder. A journal in which nothing
+/// was ever written is removed when it is dropped.
 #[derive(Debug)]
 pub struct JsonlStore {
     file: Arc<File>,
     path: PathBuf,
+    /// Whether the file is new, and its name not durable yet.
+    new: bool,
+    empty: bool,
 }
 
 impl JsonlStore {
@@ -28,35 +40,60 @@ impl JsonlStore {
     /// exists; [`StoreError::Locked`] if another process holds it.
     pub fn create(folder: &Path, id: &str) -> Result<Self, StoreError> {
         let path = path_of(folder, id)?;
-        fs::create_dir_all(folder).map_err(io_error("creating", folder))?;
+        make_folder(folder)?;
         let mut options = OpenOptions::new();
         options.read(true).append(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.open(&path).map_err(io_error("creating", &path))?;
-        Self::locked(file, path)
+        lock(&file, &path)?;
+        Ok(Self { file: Arc::new(file), path, new: true, empty: true })
     }
 
-    /// Opens the journal of session `id` in `folder` and reads it.
+    /// Opens the journal of session `id` in `folder`, reads it, and mends it:
     ///
-    /// A torn last line, which a crash leaves behind, is cut off.
+    /// - a torn last line, which a crash leaves behind, is cut off;
+    /// - a line that cannot be read stays where it is, and is passed over;
+    /// - a prompt that a crash interrupted is closed: its calls without a result
+    ///   get one that says so.
+    ///
+    /// What was mended is recorded, and told by [`Journal::repairs`].
     ///
     /// # Errors
     ///
-    /// [`StoreError::NotFound`], [`StoreError::Locked`], [`StoreError::Corrupt`]
-    /// for a file that is no journal or of a newer version, [`StoreError::Io`].
-    pub fn open(folder: &Path, id: &str) -> Result<(Self, Vec<Record>), StoreError> {
+    /// [`StoreError::NotFound`], [`StoreError::Locked`], [`StoreError::Foreign`] for
+    /// a file of another program, [`StoreError::Newer`] for one of a newer version,
+    /// [`StoreError::Corrupt`] for one without a readable first line, and
+    /// [`StoreError::Io`]. The file is left as it was.
+    pub fn open(folder: &Path, id: &str) -> Result<(Self, Journal), StoreError> {
         let path = path_of(folder, id)?;
-        let file =
-            OpenOptions::new().read(true).append(true).open(&path).map_err(
-                |source| match source.kind() {
-                    io::ErrorKind::NotFound => StoreError::NotFound(id.to_owned()),
-                    _ => StoreError::Io { action: "opening", path: path.clone(), source },
-                },
-            )?;
-        let store = Self::locked(file, path)?;
-        let records = store.read()?;
-        Ok((store, records))
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).open(&path);
+        let file = file.map_err(missing("opening", &path, id))?;
+        lock(&file, &path)?;
+        still_there(&file, &path, id)?;
+        let reading = reading::read(reading::buffered(&file), &path)?;
+        let mut store = Self { file: Arc::new(file), path, new: false, empty: false };
+        let journal = store.mend(reading)?;
+        Ok((store, journal))
+    }
+
+    /// Reads the journal of session `id` in `folder`, also while another process
+    /// writes it. Nothing is mended.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`JsonlStore::open`] but [`StoreError::Locked`].
+    pub fn read(folder: &Path, id: &str) -> Result<Journal, StoreError> {
+        let path = path_of(folder, id)?;
+        let file = File::open(&path).map_err(missing("opening", &path, id))?;
+        let reading = reading::read(reading::buffered(&file), &path)?;
+        let cut_bytes = match reading.end {
+            End::Torn { cut, .. } => cut,
+            End::Whole | End::Unbroken => 0,
+        };
+        let repairs = Repairs { cut_bytes, unreadable: reading.unreadable, interrupted: false };
+        Ok(Journal { records: reading.records, repairs })
     }
 
     /// Where the journal is.
@@ -65,174 +102,170 @@ impl JsonlStore {
         &self.path
     }
 
-    fn locked(file: File, path: PathBuf) -> Result<Self, StoreError> {
-        match file.try_lock() {
-            Ok(()) => Ok(Self { file: Arc::new(file), path }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
-            Err(TryLockError::Error(source)) => {
-                Err(StoreError::Io { action: "locking", path, source })
+    /// Brings the file into a state in which it can go on.
+    fn mend(&mut self, reading: Reading) -> Result<Journal, StoreError> {
+        let unreadable = reading.newly_unreadable();
+        let mut records = reading.records;
+        let mut cut_bytes = 0;
+        match reading.end {
+            End::Whole => {}
+            End::Unbroken => {
+                (&*self.file).write_all(b"\n").map_err(io_error("mending", &self.path))?;
+            }
+            End::Torn { keep, cut } => {
+                self.file.set_len(keep).map_err(io_error("mending", &self.path))?;
+                cut_bytes = cut;
             }
         }
+        if records.is_empty() {
+            (self.empty, self.new) = (true, true);
+            let repairs = Repairs { cut_bytes, ..Repairs::default() };
+            return Ok(Journal { records, repairs });
+        }
+        let mut added = Vec::new();
+        if cut_bytes > 0 || !unreadable.is_empty() {
+            added.push(Record::Repaired { cut_bytes, unreadable: unreadable.clone() });
+        }
+        let closing = closing(&records);
+        let interrupted = !closing.is_empty();
+        added.extend(closing);
+        for record in &added {
+            self.write(record)?;
+        }
+        if !added.is_empty() || reading.end != End::Whole {
+            self.file.sync_data().map_err(io_error("syncing", &self.path))?;
+        }
+        records.extend(added);
+        Ok(Journal { records, repairs: Repairs { cut_bytes, unreadable, interrupted } })
     }
 
-    fn read(&self) -> Result<Vec<Record>, StoreError> {
-        let mut file = &*self.file;
-        let mut bytes = Vec::new();
-        file.seek(SeekFrom::Start(0)).map_err(io_error("reading", &self.path))?;
-        file.read_to_end(&mut bytes).map_err(io_error("reading", &self.path))?;
-        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let lines = bytes.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n');
-        let mut records = Vec::new();
-        for (index, line) in lines.filter(|line| !line.is_empty()).enumerate() {
-            let record = serde_json::from_slice(line)
-                .map_err(|_| StoreError::Corrupt { path: self.path.clone(), line: index + 1 })?;
-            records.push(record);
-        }
-        match records.first() {
-            Some(Record::Session { version, .. }) if *version <= FORMAT_VERSION => {}
-            _ => return Err(StoreError::Corrupt { path: self.path.clone(), line: 1 }),
-        }
-        if whole < bytes.len() {
-            let keep = u64::try_from(whole).unwrap_or(u64::MAX);
-            self.file.set_len(keep).map_err(io_error("mending", &self.path))?;
-        }
-        Ok(records)
+    /// One write a record, so that a crash tears at most the last line.
+    fn write(&mut self, record: &Record) -> Result<(), StoreError> {
+        let line = line(record, jiff::Timestamp::now().as_millisecond());
+        let line = line.map_err(|error| StoreError::Io {
+            action: "encoding for",
+            path: self.path.clone(),
+            source: error.into(),
+        })?;
+        self.empty = false;
+        (&*self.file).write_all(&line).map_err(io_error("writing", &self.path))
     }
 }
 
 #[async_trait]
 impl SessionStore for JsonlStore {
     async fn append(&mut self, record: &Record) -> Result<(), StoreError> {
-        let mut line = serde_json::to_vec(record).map_err(|error| StoreError::Io {
-            action: "encoding for",
-            path: self.path.clone(),
-            source: error.into(),
-        })?;
-        line.push(b'\n');
-        // One write a record, so that a crash tears at most the last line.
-        (&*self.file).write_all(&line).map_err(io_error("writing", &self.path))
+        self.write(record)
     }
 
     async fn sync(&mut self) -> Result<(), StoreError> {
         let file = Arc::clone(&self.file);
-        let synced = tokio::task::spawn_blocking(move || file.sync_data()).await;
-        synced.map_err(io::Error::other).flatten().map_err(io_error("syncing", &self.path))
+        let folder = self.path.parent().filter(|_| self.new).map(Path::to_owned);
+        let synced = tokio::task::spawn_blocking(move || {
+            file.sync_data()?;
+            folder.map_or(Ok(()), |folder| sync_folder(&folder))
+        });
+        let synced = synced.await.map_err(io::Error::other).flatten();
+        synced.map_err(io_error("syncing", &self.path))?;
+        self.new = false;
+        Ok(())
     }
 }
 
+impl Drop for JsonlStore {
+    fn drop(&mut self) {
+        if self.empty {
+            // At worst an empty file stays, which is passed over.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A record as a line, with the time at which it was written.
+pub(super) fn line(record: &Record, at_ms: i64) -> Result<Vec<u8>, serde_json::Error> {
+    let mut line = Vec::with_capacity(256);
+    record.serialize(&mut serde_json::Serializer::new(&mut line))?;
+    // Every record is an object that has a field at least.
+    line.pop();
+    // A vector takes every write.
+    let _ = writeln!(line, ",\"at\":{at_ms}}}");
+    Ok(line)
+}
+
 /// The file of a session; an id that could name another folder is refused.
-fn path_of(folder: &Path, id: &str) -> Result<PathBuf, StoreError> {
-    let plain = !id.is_empty()
-        && id.len() <= 128
-        && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    if plain {
+pub(super) fn path_of(folder: &Path, id: &str) -> Result<PathBuf, StoreError> {
+    if is_plain(id) {
         Ok(folder.join(format!("{id}.jsonl")))
     } else {
         Err(StoreError::NotFound(id.to_owned()))
     }
 }
 
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+pub(super) fn is_plain(id: &str) -> bool {
+    !id.is_empty()
+        && id.len() <= 128
+        && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+/// Makes the folder of sessions, for its owner alone.
+fn make_folder(folder: &Path) -> Result<(), StoreError> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder).map_err(io_error("creating", folder))
+}
+
+/// Makes the names in a folder durable, where the system has a way to.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+pub(super) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
+        Err(TryLockError::Error(source)) => {
+            Err(StoreError::Io { action: "locking", path: path.to_owned(), source })
+        }
+    }
+}
+
+/// Another process may have removed the file before it could be locked; what is
+/// written then would be lost.
+pub(super) fn still_there(file: &File, path: &Path, id: &str) -> Result<(), StoreError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let place = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        let named = fs::metadata(path).map_err(missing("opening", path, id))?;
+        let held = file.metadata().map_err(io_error("opening", path))?;
+        if place(named) != place(held) {
+            return Err(StoreError::NotFound(id.to_owned()));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = (file, path, id);
+    Ok(())
+}
+
+pub(super) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
     let path = path.to_owned();
     move |source| StoreError::Io { action, path, source }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn session() -> Record {
-        Record::Session { version: FORMAT_VERSION, session_id: "s1".into(), created: "now".into() }
-    }
-
-    fn user(text: &str) -> Record {
-        Record::User { text: text.into() }
-    }
-
-    async fn written(folder: &Path, records: &[Record]) -> PathBuf {
-        let mut store = JsonlStore::create(folder, "s1").unwrap();
-        for record in records {
-            store.append(record).await.unwrap();
-        }
-        store.sync().await.unwrap();
-        store.path().to_owned()
-    }
-
-    #[tokio::test]
-    async fn what_was_appended_is_read_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let records = [session(), user("two\nlines é"), Record::StepEnd];
-        written(folder.path(), &records).await;
-        let (mut store, read) = JsonlStore::open(folder.path(), "s1").unwrap();
-        assert_eq!(read, records);
-        store.append(&user("more")).await.unwrap();
-        drop(store);
-        assert_eq!(JsonlStore::open(folder.path(), "s1").unwrap().1.len(), 4);
-    }
-
-    #[tokio::test]
-    async fn a_torn_last_line_is_cut_at_every_offset() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = written(folder.path(), &[session(), user("é")]).await;
-        let whole = fs::read(&path).unwrap();
-        let first = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
-        for length in first..whole.len() {
-            fs::write(&path, &whole[..length]).unwrap();
-            let (mut store, read) = JsonlStore::open(folder.path(), "s1").unwrap();
-            assert_eq!(read, [session()]);
-            store.append(&user("next")).await.unwrap();
-            drop(store);
-            assert_eq!(JsonlStore::open(folder.path(), "s1").unwrap().1, [session(), user("next")]);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_second_writer_is_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut store = JsonlStore::create(folder.path(), "s1").unwrap();
-        store.append(&session()).await.unwrap();
-        assert!(matches!(JsonlStore::open(folder.path(), "s1"), Err(StoreError::Locked)));
-    }
-
-    #[tokio::test]
-    async fn a_file_of_another_kind_is_refused_and_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s1.jsonl");
-        for text in [
-            "hello\n",
-            "{\"record\":\"user\",\"text\":\"x\"}\n",
-            "{\"record\":\"session\",\"version\":99,\"sessionId\":\"s\",\"created\":\"\"}\n",
-        ] {
-            fs::write(&path, text).unwrap();
-            assert!(matches!(
-                JsonlStore::open(folder.path(), "s1"),
-                Err(StoreError::Corrupt { line: 1, .. })
-            ));
-            assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        }
-    }
-
-    #[test]
-    fn an_id_cannot_leave_the_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        for id in ["", "..", "a/b", "../x", "a b", &"x".repeat(200)] {
-            assert!(
-                matches!(JsonlStore::open(folder.path(), id), Err(StoreError::NotFound(_))),
-                "{id}"
-            );
-            assert!(
-                matches!(JsonlStore::create(folder.path(), id), Err(StoreError::NotFound(_))),
-                "{id}"
-            );
-        }
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn the_file_is_readable_by_its_owner_alone() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let folder = tempfile::tempdir().unwrap();
-        let store = JsonlStore::create(folder.path(), "s1").unwrap();
-        assert_eq!(fs::metadata(store.path()).unwrap().permissions().mode() & 0o777, 0o600);
+/// The same, where a file that is not there is no session.
+pub(super) fn missing(
+    action: &'static str,
+    path: &Path,
+    id: &str,
+) -> impl FnOnce(io::Error) -> StoreError {
+    let (path, id) = (path.to_owned(), id.to_owned());
+    move |source| match source.kind() {
+        io::ErrorKind::NotFound => StoreError::NotFound(id),
+        _ => StoreError::Io { action, path, source },
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,13 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// A journal that holds these records already, for
+    /// [`Runtime::resume_from`](crate::Runtime::resume_from).
+    #[must_use]
+    pub fn with(records: Vec<Record>) -> Self {
+        Self { records: Arc::new(Mutex::new(records)) }
+    }
+
     /// The records so far.
     #[must_use]
     pub fn records(&self) -> Vec<Record> {

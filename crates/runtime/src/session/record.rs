@@ -2,15 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use turnbuckle_providers::{AssistantMessage, FinishReason, Usage};
+use turnbuckle_providers::{AssistantMessage, FinishReason, Image, Usage};
 
-/// The version of the record format that this crate writes.
+/// The version of the record format that this crate writes, and the newest that
+/// it reads. It is raised by a change that an older reader would misread; a new
+/// field or a new kind of record is none.
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
 /// One record of a session's journal: content, exact; failures as safe text.
 ///
-/// A record of an unknown kind, written by a newer version, reads as
-/// [`Record::Unknown`] and changes nothing.
+/// A record of a kind that this crate does not know reads as
+/// [`Record::Unknown`] and changes nothing; unknown fields are passed over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "record", rename_all = "snake_case", rename_all_fields = "camelCase")]
 #[non_exhaustive]
@@ -23,11 +25,20 @@ pub enum Record {
         session_id: String,
         /// When it began, in RFC 3339.
         created: String,
+        /// The folder that its tools work in, where the host said it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        workspace: Option<String>,
+        /// Where its first messages come from, if it is a fork.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forked_from: Option<ForkedFrom>,
     },
     /// What the user said.
     User {
         /// It.
         text: String,
+        /// The images beside it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
     /// A complete message of the model. A failed attempt never gets here.
     Assistant {
@@ -57,6 +68,9 @@ pub enum Record {
         ok: bool,
         /// What the model gets to read.
         text: String,
+        /// The images beside it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        images: Vec<Image>,
     },
     /// An attempt failed, and another one follows after a wait.
     RetryScheduled {
@@ -78,13 +92,32 @@ pub enum Record {
     StepEnd,
     /// A prompt ended.
     PromptEnd {
-        /// `completed`, `failed` or `aborted`.
+        /// `completed`, `failed`, `aborted`, or `interrupted` where the process
+        /// ended first.
         outcome: String,
         /// What ended it, in its wire shape.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failure: Option<Value>,
     },
+    /// The file was damaged, and opened all the same.
+    Repaired {
+        /// The bytes of the torn last line, which was cut.
+        cut_bytes: u64,
+        /// The lines that cannot be read, from 1. They stay where they are, and
+        /// are passed over.
+        unreadable: Vec<u64>,
+    },
     /// Something that this version does not know.
     #[serde(other)]
     Unknown,
+}
+
+/// Where the first messages of a fork come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ForkedFrom {
+    /// The session.
+    pub session_id: String,
+    /// The last message that was taken over, from 1; 0 for none.
+    pub message: usize,
 }

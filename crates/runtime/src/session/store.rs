@@ -36,13 +36,43 @@ pub enum StoreError {
     /// Another process writes it.
     #[error("the session is open in another process")]
     Locked,
-    /// The file is no journal, or of a newer version.
-    #[error("line {line} of {path} is not a session record")]
+    /// A session file whose first line is damaged.
+    #[error("line {line} of {path} cannot be read")]
     Corrupt {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
+    },
+    /// The file was not written by this program.
+    #[error("{path} is no session file")]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by a newer version of this program.
+    #[error("{path} is of version {version}, which is newer than this program knows")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of its format.
+        version: u32,
+    },
+    /// Several sessions have an id that begins like this.
+    #[error("{count} sessions have an id that begins with `{prefix}`")]
+    Ambiguous {
+        /// What was given.
+        prefix: String,
+        /// How many there are.
+        count: usize,
+    },
+    /// The session has no message of this number.
+    #[error("the session has no message {message}; its last one is {last}")]
+    NoMessage {
+        /// What was asked for, from 1.
+        message: usize,
+        /// The number of its last message; 0 if it has none.
+        last: usize,
     },
     /// Reading or writing failed.
     #[error("{action} {path}")]
@@ -61,12 +91,47 @@ impl StoreError {
     /// The same as a failure. Paths stay out of it: they may name a person.
     #[must_use]
     pub fn failure(&self) -> Failure {
+        use ErrorCode::{InvalidArgument, SessionCorrupt, SessionLocked, SessionNotFound};
+        let number = |number: usize| u64::try_from(number).unwrap_or(u64::MAX).into();
         let (code, message) = match self {
-            Self::NotFound(_) => (ErrorCode::SessionNotFound, "there is no session of this id"),
-            Self::Locked => (ErrorCode::SessionLocked, "the session is open in another process"),
-            Self::Corrupt { .. } => {
-                (ErrorCode::SessionCorrupt, "the session file holds something else than a session")
-            }
+            Self::NotFound(_) => (SessionNotFound, "there is no session of this id".into()),
+            Self::Locked => (
+                SessionLocked,
+                "the session is open in another process: end that one, or fork the session".into(),
+            ),
+            Self::Corrupt { .. } => (
+                SessionCorrupt,
+                "the first line of the session file is damaged: put it back from a copy".into(),
+            ),
+            Self::Foreign { .. } => (
+                SessionCorrupt,
+                "the file was not written by this program: move it out of the session folder"
+                    .into(),
+            ),
+            Self::Newer { version, .. } => (
+                SessionCorrupt,
+                SafeText::compose(&[
+                    "the session file is of format version ".into(),
+                    u64::from(*version).into(),
+                    ", which a newer version of this program wrote: update it".into(),
+                ]),
+            ),
+            Self::Ambiguous { count, .. } => (
+                InvalidArgument,
+                SafeText::compose(&[
+                    number(*count),
+                    " sessions have an id that begins like this: give more of it".into(),
+                ]),
+            ),
+            Self::NoMessage { message, last } => (
+                InvalidArgument,
+                SafeText::compose(&[
+                    "the session has no message ".into(),
+                    number(*message),
+                    "; its last one is ".into(),
+                    number(*last),
+                ]),
+            ),
             Self::Io { source, .. } => return io_failure(source),
         };
         Failure::new(code, message)
@@ -79,8 +144,9 @@ fn io_failure(source: &io::Error) -> Failure {
         io::ErrorKind::PermissionDenied => "permission denied",
         io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
         io::ErrorKind::NotFound => "the folder is missing",
+        io::ErrorKind::FileTooLarge => "the file has reached the size that the system allows",
         _ => "the system reports an error",
     };
-    let message = SafeText::compose(&["the session file cannot be written: ".into(), why.into()]);
+    let message = SafeText::compose(&["the session file cannot be used: ".into(), why.into()]);
     Failure::new(ErrorCode::Internal, message).with_origin(Origin::Host)
 }

@@ -13,4 +13,5 @@ mod cancel;
 mod progress;
 mod recovery;
 mod scene;
+mod sessions;
 mod tools;

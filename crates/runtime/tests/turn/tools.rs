@@ -43,9 +43,9 @@ impl Tool for Probe {
     }
 }
 
-type Calls = Arc<Mutex<Vec<String>>>;
+pub(crate) type Calls = Arc<Mutex<Vec<String>>>;
 
-fn tools() -> (ToolSet, Calls) {
+pub(crate) fn tools() -> (ToolSet, Calls) {
     let calls = Calls::default();
     let probe = |name: &str, effect| {
         Arc::new(Probe {
@@ -73,7 +73,7 @@ async fn play(script: impl IntoIterator<Item = ScriptedAttempt>) -> (Played, Vec
     (played, calls)
 }
 
-fn asks(calls: &[(&str, &str, &str)]) -> ScriptedAttempt {
+pub(crate) fn asks(calls: &[(&str, &str, &str)]) -> ScriptedAttempt {
     let script = ScriptedAttempt::default();
     let all = calls
         .iter()
