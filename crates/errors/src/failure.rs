@@ -88,6 +88,7 @@ impl Failure {
             details.provider_status = facts.status();
             details.provider_code = verdict.provider_code.as_ref().and_then(token);
             details.retry_after_ms = verdict.retry_after.map(millis);
+            details.should_retry = facts.should_retry();
             details.delivered = Some(verdict.delivered);
             details.rule = Some(verdict.rule);
         })
@@ -244,6 +245,9 @@ pub struct Details {
     /// Milliseconds the server asks to wait.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
+    /// What the server says about a retry, in `x-should-retry`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub should_retry: Option<bool>,
     /// Bytes of the response body that came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_received: Option<u64>,

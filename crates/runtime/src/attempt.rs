@@ -2,7 +2,7 @@
 
 use std::{pin::pin, sync::Arc};
 
-use turnbuckle_errors::{ErrorCode, Failure, Phase, Usage};
+use turnbuckle_errors::{ErrorCode, Failure, Origin, Phase, Recovery, Usage};
 use turnbuckle_providers::{
     AssistantMessage, AttemptContext, ChatRequest, CompletedMessage, EventStream, FinishReason,
     Message, PartialMessage, StreamEvent, ToolDefinition,
@@ -32,6 +32,16 @@ pub(crate) struct Ask {
 impl Ask {
     pub(crate) const fn first() -> Self {
         Self { attempt: 1, nudge: false, fresh_connection: false }
+    }
+
+    /// How the next attempt asks, after `failure`. A nudge stays: what made it
+    /// necessary may come back.
+    pub(crate) fn again(&self, failure: &Failure) -> Self {
+        Self {
+            attempt: self.attempt.saturating_add(1),
+            nudge: self.nudge || failure.code().recovery() == Recovery::Nudge,
+            fresh_connection: failure.origin() == Origin::Transport,
+        }
     }
 }
 
@@ -157,15 +167,16 @@ impl Turn<'_> {
                         // All of it was shown.
                         shown.part = ShownMessage::from(completed.message());
                         shown.usage = *completed.usage();
-                        Err(failure)
+                        Err(failure.with_details(|details| timing.describe(details)))
                     }
                 }
             }
             Err(failure) => {
                 let received = stream.partial();
                 self.account.usage.add(&received.usage);
+                let reported = (received.usage != Usage::default()).then_some(received.usage);
                 shown.keep(ask.attempt, received);
-                Err(failure)
+                Err(failure.with_details(|details| details.usage = details.usage.or(reported)))
             }
         }
     }

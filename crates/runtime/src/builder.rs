@@ -8,7 +8,11 @@ use turnbuckle_tools::ToolSet;
 
 use crate::{
     Journal, JsonlStore, Record, RecoveryPolicy, Repairs, Session, SessionStore, StoreError,
-    SystemWorld, TurnObserver, World, callback::Sturdy, session,
+    SystemWorld, TurnObserver, World,
+    callback::Sturdy,
+    observer::Watcher,
+    recovery::{RecoveryPolicies, RetryQuota},
+    session,
 };
 
 /// The most steps of one prompt, unless the host says otherwise. Long tasks take
@@ -28,8 +32,9 @@ pub(crate) struct Parts {
     pub(crate) system: Option<String>,
     pub(crate) tools: ToolSet,
     pub(crate) policy: RecoveryPolicy,
+    pub(crate) quota: Option<Arc<RetryQuota>>,
     pub(crate) redact: Arc<dyn Redact>,
-    pub(crate) observer: Arc<dyn TurnObserver>,
+    pub(crate) watcher: Arc<Watcher>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) max_steps: u32,
     pub(crate) max_output_tokens: Option<u32>,
@@ -53,8 +58,9 @@ impl Runtime {
                 system: None,
                 tools: ToolSet::new(),
                 policy: RecoveryPolicy::default(),
+                quota: None,
                 redact: Arc::new(Opaque),
-                observer: Arc::new(Unwatched),
+                watcher: Arc::default(),
                 world: Arc::new(SystemWorld),
                 max_steps: MAX_STEPS,
                 max_output_tokens: None,
@@ -157,6 +163,20 @@ impl Builder {
         self
     }
 
+    /// How failed attempts are repeated, by provider: takes the policy for the one
+    /// that this runtime asks.
+    pub fn policies(self, policies: &RecoveryPolicies) -> Self {
+        let policy = policies.policy_for(self.parts.provider.id()).clone();
+        self.policy(policy)
+    }
+
+    /// A purse that bounds the retries of all sessions that share it. Without one,
+    /// each step has only its own budgets.
+    pub fn retry_quota(mut self, quota: Arc<RetryQuota>) -> Self {
+        self.parts.quota = Some(quota);
+        self
+    }
+
     /// Masks secrets in what tools report. Without one, outside text is withheld.
     pub fn redactor(mut self, redact: Arc<dyn Redact>) -> Self {
         self.parts.redact = redact;
@@ -165,7 +185,7 @@ impl Builder {
 
     /// Watches every prompt.
     pub fn observer(mut self, observer: Arc<dyn TurnObserver>) -> Self {
-        self.parts.observer = observer;
+        self.parts.watcher = Arc::new(Watcher::new(observer));
         self
     }
 
@@ -207,8 +227,3 @@ impl fmt::Debug for Builder {
         f.debug_struct("Builder").field("model", &self.parts.model).finish_non_exhaustive()
     }
 }
-
-/// The observer of a host that has none.
-struct Unwatched;
-
-impl TurnObserver for Unwatched {}

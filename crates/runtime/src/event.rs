@@ -11,7 +11,10 @@ use serde_json::Value;
 use turnbuckle_errors::{Failure, Phase, Usage};
 use turnbuckle_providers::{AssistantMessage, FinishReason, ToolCall};
 
-use crate::{outcome::Outcome, recovery::Budget};
+use crate::{
+    outcome::{Outcome, RetrySummary},
+    recovery::Budget,
+};
 
 /// One event, with where and when it happened.
 #[derive(Debug, Clone, Serialize)]
@@ -38,7 +41,7 @@ pub struct Event {
 /// use turnbuckle_runtime::EventKind;
 ///
 /// let from_outside = String::from("key sk-proj-abcdefgh12345678 refused");
-/// let event = EventKind::Error { failure: from_outside };
+/// let event = EventKind::Error { failure: from_outside, retries: Vec::new() };
 /// ```
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case", rename_all_fields = "camelCase")]
@@ -106,6 +109,9 @@ pub enum EventKind {
         /// What ended it, if it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
+        /// If it failed: the attempts before the last one.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        retries: Vec<RetrySummary>,
     },
     /// A tool begins.
     ToolExecutionStart {
@@ -145,6 +151,9 @@ pub enum EventKind {
     Error {
         /// With this.
         failure: Failure,
+        /// The attempts of the failed step before the last one.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        retries: Vec<RetrySummary>,
     },
     /// The prompt ended. Exactly one, always the last.
     AgentEnd {
@@ -153,6 +162,9 @@ pub enum EventKind {
         /// What ended it, unless it completed.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
+        /// The attempts of the failed step before the last one.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        retries: Vec<RetrySummary>,
     },
 }
 
@@ -260,10 +272,14 @@ pub fn refused_run(failure: &Failure) -> [Event; 3] {
         seq,
         ts: SystemWorld.now(),
     };
-    let ended = EventKind::AgentEnd { outcome: Outcome::Failed, failure: Some(failure.clone()) };
+    let ended = EventKind::AgentEnd {
+        outcome: Outcome::Failed,
+        failure: Some(failure.clone()),
+        retries: Vec::new(),
+    };
     [
         event(1, EventKind::AgentStart),
-        event(2, EventKind::Error { failure: failure.clone() }),
+        event(2, EventKind::Error { failure: failure.clone(), retries: Vec::new() }),
         event(3, ended),
     ]
 }

@@ -34,6 +34,7 @@ mod observer;
 mod outcome;
 mod prompt;
 pub mod recovery;
+mod retry;
 mod session;
 mod step;
 mod transcript;
@@ -42,7 +43,7 @@ mod world;
 
 pub use builder::{Builder, Runtime};
 pub use event::{DeltaKind, Event, EventKind, MessageFinish, ShownCall, ShownMessage, refused_run};
-pub use observer::TurnObserver;
+pub use observer::{ON_RETRY_LIMIT, PlannedRetry, RetryVerdict, TurnObserver};
 pub use outcome::{Outcome, PromptOutcome, PromptTiming, RetrySummary, ToolCallSummary};
 pub use prompt::{Prompt, Session};
 pub use recovery::RecoveryPolicy;

@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use turnbuckle_errors::{Delivered, ErrorCode, Failure, Phase, Usage};
 
-use crate::{event::MessageFinish, recovery::Budget};
+use crate::{
+    event::MessageFinish,
+    recovery::{Budget, Claim},
+};
 
 /// How a prompt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -50,7 +53,8 @@ pub struct PromptOutcome {
     pub session_id: String,
 }
 
-/// One retry.
+/// One retry: the attempt that failed, and the wait after it. The attempt that
+/// ended a step for good has no retry; it is in the failure's own details.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetrySummary {
@@ -64,16 +68,47 @@ pub struct RetrySummary {
     pub phase: Phase,
     /// What ended the attempt.
     pub code: ErrorCode,
-    /// The wait before the next one.
+    /// The wait before the next one, as it was announced.
     pub delay_ms: u64,
+    /// The wait as it was: shorter if the prompt was cancelled in it.
+    pub waited_ms: u64,
     /// Bytes of the answer that the failed attempt had received.
     pub bytes_received: u64,
+    /// Events of the stream that it had received.
+    pub events_received: u64,
+    /// From sending its request to the response head, or to its end without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_wait_ms: Option<u64>,
+    /// From the response head to its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream_ms: Option<u64>,
     /// Its usage, where it was reported.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Whether the server can have worked on it, and billed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivered: Option<Delivered>,
+}
+
+impl RetrySummary {
+    pub(crate) fn of(retry_id: String, attempt: u32, claim: &Claim, failure: &Failure) -> Self {
+        let details = failure.details();
+        Self {
+            retry_id,
+            attempt,
+            budget: claim.budget,
+            phase: failure.phase().unwrap_or(Phase::Request),
+            code: failure.code(),
+            delay_ms: whole_millis(claim.delay),
+            waited_ms: 0,
+            bytes_received: details.bytes_received.unwrap_or(0),
+            events_received: details.events_received.unwrap_or(0),
+            provider_wait_ms: details.provider_wait_ms,
+            stream_ms: details.stream_ms,
+            usage: details.usage,
+            delivered: details.delivered,
+        }
+    }
 }
 
 /// One tool call.
@@ -109,5 +144,9 @@ pub struct PromptTiming {
 }
 
 fn millis<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_u64(u64::try_from(time.as_millis()).unwrap_or(u64::MAX))
+    serializer.serialize_u64(whole_millis(*time))
+}
+
+pub(crate) fn whole_millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

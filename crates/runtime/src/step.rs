@@ -1,16 +1,16 @@
 //! Asking the model until it answers completely, within the step's allowance.
 
-use tokio::time::Instant;
 use tracing::{Instrument as _, debug_span, field::Empty};
 use turnbuckle_diagnostics::record;
-use turnbuckle_errors::{ErrorCode, Failure, Origin, Phase};
+use turnbuckle_errors::{ErrorCode, Failure};
 use turnbuckle_providers::CompletedMessage;
 
 use crate::{
-    EventKind, MessageFinish, Record, RetrySummary,
+    EventKind, MessageFinish,
     attempt::{Ask, Shown},
-    recovery::{Claim, Decision, StepAllowance, decide},
-    turn::{LastMessage, Turn, aborted, wire},
+    recovery::{Decision, StepAllowance, decide},
+    retry::Chain,
+    turn::{LastMessage, Turn},
 };
 
 impl Turn<'_> {
@@ -37,98 +37,59 @@ impl Turn<'_> {
     async fn ask_until_whole(&mut self, shown: &mut Shown) -> Result<CompletedMessage, Failure> {
         let parts = self.parts();
         let mut allowance = StepAllowance::new(&parts.policy);
-        let mut retries = None;
+        let mut chain = Chain::default();
         let mut ask = Ask::first();
         loop {
-            let span = debug_span!(
-                "attempt",
-                number = ask.attempt,
-                code = Empty,
-                rule = Empty,
-                message = Empty
-            );
-            let failure = match self.attempt(&ask, shown).instrument(span.clone()).await {
-                Ok(completed) => return Ok(completed),
-                Err(failure) => {
-                    failure.with_details(|details| details.retry_attempt = Some(ask.attempt))
+            let failure = match self.watched_attempt(&ask, shown).await {
+                Ok(completed) => {
+                    self.account.healed = self.account.retries.len();
+                    chain.succeeded(parts.quota.as_deref());
+                    return Ok(completed);
                 }
+                Err(failure) => failure,
             };
-            record(&span, "code", failure.code());
-            record(&span, "rule", failure.details().rule.unwrap_or("none"));
-            record(&span, "message", failure.message());
-            match decide(&failure, &parts.policy, &mut allowance, parts.world.jitter()) {
+            let decision = decide(&failure, &parts.policy, &mut allowance, parts.world.jitter());
+            let claim = match decision {
                 Decision::Stop(reason) => {
                     tracing::debug!(code = %failure.code(), ?reason, "the step ends");
                     return Err(failure);
                 }
-                Decision::Retry(claim) => {
-                    let retry_id = retries.get_or_insert_with(|| parts.world.new_id()).clone();
-                    self.back_off(retry_id, &ask, &claim, &failure).await?;
-                    ask = Ask {
-                        attempt: ask.attempt + 1,
-                        nudge: ask.nudge || claim.nudges(),
-                        fresh_connection: failure.origin() == Origin::Transport,
-                    };
-                    shown.void(failure);
-                }
-            }
+                // Nothing makes a history smaller yet.
+                Decision::Retry(claim) if claim.compacts() => return Err(failure),
+                Decision::Retry(claim) => claim,
+            };
+            let Some(claim) = self.permit(claim, &ask, &failure, &mut chain).await? else {
+                return Err(failure);
+            };
+            self.back_off(&mut chain, &ask, &claim, &failure).await?;
+            ask = ask.again(&failure);
+            shown.void(failure);
         }
     }
 
-    /// Says that a retry comes, waits, says that it begins. A cancellation ends
-    /// the wait, and wins over a timer that fires in the same instant.
-    async fn back_off(
+    /// One attempt in a span of its own.
+    async fn watched_attempt(
         &mut self,
-        retry_id: String,
         ask: &Ask,
-        claim: &Claim,
-        failure: &Failure,
-    ) -> Result<(), Failure> {
-        let phase = failure.phase().unwrap_or(Phase::Request);
-        let delay_ms = u64::try_from(claim.delay.as_millis()).unwrap_or(u64::MAX);
-        tracing::warn!(code = %failure.code(), budget = %claim.budget, delay_ms, attempt = ask.attempt, "retry scheduled");
-        self.account.retries.push(RetrySummary {
-            retry_id: retry_id.clone(),
-            attempt: ask.attempt,
-            budget: claim.budget,
-            phase,
-            code: failure.code(),
-            delay_ms,
-            bytes_received: failure.details().bytes_received.unwrap_or(0),
-            usage: failure.details().usage,
-            delivered: failure.details().delivered,
-        });
-        let record = Record::RetryScheduled {
-            retry_id: retry_id.clone(),
-            attempt: ask.attempt,
-            delay_ms,
-            failure: wire(failure),
+        shown: &mut Shown,
+    ) -> Result<CompletedMessage, Failure> {
+        let span = debug_span!(
+            "attempt",
+            number = ask.attempt,
+            code = Empty,
+            rule = Empty,
+            message = Empty
+        );
+        let failure = match self.attempt(ask, shown).instrument(span.clone()).await {
+            Ok(completed) => return Ok(completed),
+            Err(failure) => {
+                failure.with_details(|details| details.retry_attempt = Some(ask.attempt))
+            }
         };
-        self.note(record).await?;
-        self.emit(EventKind::RetryScheduled {
-            retry_id: retry_id.clone(),
-            attempt: ask.attempt,
-            budget: claim.budget,
-            delay_ms,
-            phase,
-            failure: failure.clone(),
-        })
-        .await;
-
-        let wait = self.parts().paced(claim.delay);
-        let began = Instant::now();
-        tokio::select! {
-            biased;
-            () = self.cancel.cancelled() => {}
-            () = tokio::time::sleep(wait) => {}
-        }
-        self.account.timing.backoff += began.elapsed();
-        if self.cancel.is_cancelled() {
-            return Err(aborted());
-        }
-        self.note(Record::RetryStarted { retry_id: retry_id.clone() }).await?;
-        self.emit(EventKind::RetryStarted { retry_id }).await;
-        Ok(())
+        record(&span, "code", failure.code());
+        record(&span, "rule", failure.details().rule.unwrap_or("none"));
+        record(&span, "message", failure.message());
+        Err(failure)
     }
 
     async fn close_whole(&mut self, shown: &Shown, completed: &CompletedMessage) {
@@ -144,6 +105,7 @@ impl Turn<'_> {
             finish,
             usage: *completed.usage(),
             failure: None,
+            retries: Vec::new(),
         })
         .await;
     }
@@ -166,6 +128,7 @@ impl Turn<'_> {
             finish,
             usage,
             failure: Some(failure.clone()),
+            retries: self.account.open_retries(),
         })
         .await;
     }

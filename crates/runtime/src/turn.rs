@@ -33,6 +33,8 @@ pub(crate) struct Turn<'s> {
 pub(crate) struct Account {
     pub(crate) attempts: u32,
     pub(crate) retries: Vec<RetrySummary>,
+    /// How many of them belong to steps that went well.
+    pub(crate) healed: usize,
     pub(crate) usage: Usage,
     pub(crate) tool_calls: Vec<ToolCallSummary>,
     pub(crate) timing: PromptTiming,
@@ -61,7 +63,7 @@ impl<'s> Turn<'s> {
         cancel: CancellationToken,
     ) -> Self {
         let parts = &session.runtime.parts;
-        let emitter = Emitter::new(host, parts.observer.clone(), parts.world.clone(), &session.id);
+        let emitter = Emitter::new(host, parts.watcher.clone(), parts.world.clone(), &session.id);
         Self { session, emitter, cancel, account: Account::default() }
     }
 
@@ -132,9 +134,15 @@ impl<'s> Turn<'s> {
         };
         self.note_prompt_end(outcome, failure.as_ref()).await;
         if let (Outcome::Failed, Some(failure)) = (outcome, &failure) {
-            self.emit(EventKind::Error { failure: failure.clone() }).await;
+            let retries = self.account.open_retries();
+            self.emit(EventKind::Error { failure: failure.clone(), retries }).await;
         }
-        self.emitter.finish(EventKind::AgentEnd { outcome, failure: failure.clone() }).await;
+        let ended = EventKind::AgentEnd {
+            outcome,
+            failure: failure.clone(),
+            retries: self.account.open_retries(),
+        };
+        self.emitter.finish(ended).await;
         self.account.timing.total = began.elapsed();
         self.account.told(self.session.id.clone(), outcome, failure)
     }
@@ -212,6 +220,11 @@ impl<'s> Turn<'s> {
 }
 
 impl Account {
+    /// The retries of a step that has failed.
+    pub(crate) fn open_retries(&self) -> Vec<RetrySummary> {
+        self.retries.get(self.healed..).unwrap_or_default().to_vec()
+    }
+
     fn told(self, session_id: String, outcome: Outcome, failure: Option<Failure>) -> PromptOutcome {
         let (message_id, text, finish) = match self.last {
             Some(last) => (Some(last.id), last.text, Some(last.finish)),

@@ -67,7 +67,7 @@ impl Timeline {
                     message.text.chars().count()
                 ));
             }
-            EventKind::Error { failure } => self.line(&format!("failed: {failure}")),
+            EventKind::Error { failure, .. } => self.line(&format!("failed: {failure}")),
             _ => {}
         }
     }

@@ -103,6 +103,9 @@ impl Output for Text {
                 for line in failure_lines(failure) {
                     anstream::eprintln!("{line}");
                 }
+                for line in attempt_lines(outcome) {
+                    anstream::eprintln!("  {NOTE}{line}{NOTE:#}");
+                }
             }
             (None, _) => {}
         }
@@ -142,6 +145,30 @@ fn failure_lines(failure: &Failure) -> Vec<String> {
     lines
 }
 
+/// What became of the attempts before the one that ended the last step.
+fn attempt_lines(outcome: &PromptOutcome) -> Vec<String> {
+    let Some(last) = outcome.retries.last() else { return Vec::new() };
+    let attempt = outcome.failure.as_ref().and_then(|failure| failure.details().retry_attempt);
+    // The retries of a step that went well are no part of this failure's story.
+    if attempt != last.attempt.checked_add(1) {
+        return Vec::new();
+    }
+    let told = outcome.retries.iter().filter(|retry| retry.retry_id == last.retry_id);
+    told.map(|retry| {
+        format!(
+            "attempt {} before it: {} ({}, {} bytes, {} events), then waited {} [{} budget]",
+            retry.attempt,
+            retry.code,
+            retry.phase.as_str(),
+            retry.bytes_received,
+            retry.events_received,
+            seconds(retry.waited_ms),
+            retry.budget
+        )
+    })
+    .collect()
+}
+
 /// A tool call in a few words: its name, and what it works on.
 pub(crate) fn describe_call(name: &str, arguments: Option<&Value>) -> String {
     let what = ["path", "command", "pattern"]
@@ -172,8 +199,56 @@ fn note(text: &str) {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use turnbuckle_errors::{ErrorCode, Phase, Usage};
+    use turnbuckle_runtime::{PromptTiming, RetrySummary, recovery::Budget};
 
     use super::*;
+
+    fn failed(attempt: u32, retries: &[(&str, u32)]) -> PromptOutcome {
+        let retry = |(retry_id, attempt): &(&str, u32)| RetrySummary {
+            retry_id: (*retry_id).to_owned(),
+            attempt: *attempt,
+            budget: Budget::Stream,
+            phase: Phase::Stream,
+            code: ErrorCode::StreamFailed,
+            delay_ms: 750,
+            waited_ms: 750,
+            bytes_received: 90,
+            events_received: 4,
+            provider_wait_ms: None,
+            stream_ms: None,
+            usage: None,
+            delivered: None,
+        };
+        let failure = Failure::new(ErrorCode::StreamFailed, "cut")
+            .with_details(|details| details.retry_attempt = Some(attempt));
+        PromptOutcome {
+            ok: false,
+            text: String::new(),
+            message_id: None,
+            finish: None,
+            outcome: Outcome::Failed,
+            attempts: 2,
+            retries: retries.iter().map(retry).collect(),
+            failure: Some(failure),
+            usage: Usage::default(),
+            tool_calls: Vec::new(),
+            timing: PromptTiming::default(),
+            session_id: "s".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_failure_tells_of_the_attempts_of_its_own_step() {
+        assert_eq!(
+            attempt_lines(&failed(2, &[("earlier", 1), ("own", 1)])),
+            [
+                "attempt 1 before it: STREAM_FAILED (stream, 90 bytes, 4 events), then waited 0.75 s [stream budget]"
+            ]
+        );
+        assert!(attempt_lines(&failed(1, &[("earlier", 1)])).is_empty());
+        assert!(attempt_lines(&failed(1, &[])).is_empty());
+    }
 
     #[test]
     fn milliseconds_read_as_seconds() {

@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use turnbuckle_providers::Clocks;
-use turnbuckle_runtime::RecoveryPolicy;
+use turnbuckle_runtime::{
+    ON_RETRY_LIMIT, RecoveryPolicy,
+    recovery::{AlwaysMode, QuotaCosts},
+};
 
 const README: &str = include_str!("../../../../README.md");
 const RECOVERY: &str = include_str!("../../../../docs/RECOVERY.md");
@@ -38,8 +41,20 @@ fn the_recovery_page_has_the_numbers_of_the_policy() {
             s(policy.capacity.cap)
         ),
         format!("makes at most **{} attempts**", policy.max_attempts()),
+        format!("it waits at most **{} s**", policy.max_wait().as_secs_f64()),
     ] {
         assert!(RECOVERY.contains(&row), "docs/RECOVERY.md lacks: {row}");
+    }
+    let always = AlwaysMode::default();
+    let costs = QuotaCosts::default();
+    let told = RECOVERY.replace('\n', " ");
+    for sentence in [
+        format!("double from {} to {}", s(always.delay), s(always.cap)),
+        format!("{} after an expired clock, {} after any", costs.timeout, costs.transient),
+        format!("had cost, or {}.", costs.success),
+        format!("of its own and has {}.", s(ON_RETRY_LIMIT)),
+    ] {
+        assert!(told.contains(&sentence), "docs/RECOVERY.md lacks: {sentence}");
     }
     let clocks = Clocks::default();
     for (name, clock) in [

@@ -19,6 +19,10 @@ pub enum Budget {
     Capacity,
     /// A step that ended in silence.
     Silent,
+    /// A request that was too large, after one compaction.
+    Overflow,
+    /// Nothing pays: the policy says to go on for ever.
+    Always,
 }
 
 impl Budget {
@@ -30,6 +34,8 @@ impl Budget {
             Self::Stream => "stream",
             Self::Capacity => "capacity",
             Self::Silent => "silent",
+            Self::Overflow => "overflow",
+            Self::Always => "always",
         }
     }
 }
@@ -48,6 +54,8 @@ pub struct StepAllowance {
     stream: Purse,
     capacity: Purse,
     silent: Purse,
+    overflow: Purse,
+    always: Purse,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +76,8 @@ impl StepAllowance {
             stream: full(policy.stream.retries),
             capacity: full(policy.capacity.retries),
             silent: full(policy.silent_retries),
+            overflow: full(policy.overflow_retries),
+            always: full(if policy.always.is_some() { u32::MAX } else { 0 }),
         }
     }
 
@@ -85,7 +95,7 @@ impl StepAllowance {
     }
 
     /// Pays one retry from `budget`; `false` if it is empty.
-    pub(super) const fn spend(&mut self, budget: Budget) -> bool {
+    pub(crate) const fn spend(&mut self, budget: Budget) -> bool {
         let affords = self.affords(budget);
         if affords {
             match budget {
@@ -93,6 +103,8 @@ impl StepAllowance {
                 Budget::Stream => self.stream.spent += 1,
                 Budget::Capacity => self.capacity.spent += 1,
                 Budget::Silent => self.silent.spent += 1,
+                Budget::Overflow => self.overflow.spent += 1,
+                Budget::Always => self.always.spent += 1,
             }
         }
         affords
@@ -104,6 +116,8 @@ impl StepAllowance {
             Budget::Stream => self.stream,
             Budget::Capacity => self.capacity,
             Budget::Silent => self.silent,
+            Budget::Overflow => self.overflow,
+            Budget::Always => self.always,
         }
     }
 }

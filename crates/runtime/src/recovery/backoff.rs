@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Budget, OverCap, RecoveryPolicy, policy::JITTER};
+use super::{AlwaysMode, Budget, OverCap, RecoveryPolicy, policy::JITTER};
 
 /// The wait before the retry number `spent + 1` of `budget`, or `None` if the
 /// server asks for more than the budget allows and the policy says to stop.
@@ -16,8 +16,11 @@ pub(super) fn wait(
     jitter: f64,
 ) -> Option<Duration> {
     let (delay, cap, server_cap) = match budget {
-        Budget::Silent => return Some(Duration::ZERO),
+        Budget::Silent | Budget::Overflow => return Some(Duration::ZERO),
         Budget::Stream => return Some(policy.stream.delay),
+        Budget::Always => {
+            return policy.always.as_ref().map(|mode| always(mode, spent, server, jitter));
+        }
         Budget::Setup => (policy.setup.delay, policy.setup.cap, policy.setup.cap),
         Budget::Capacity => {
             (policy.capacity.delay, policy.capacity.cap, policy.capacity.server_cap)
@@ -29,12 +32,22 @@ pub(super) fn wait(
             OverCap::Stop => None,
             OverCap::Clamp => Some(server_cap),
         },
-        None => {
-            let doubled = delay.saturating_mul(1_u32.checked_shl(spent).unwrap_or(u32::MAX));
-            let spread = doubled.mul_f64(1.0 + JITTER * jitter.clamp(0.0, 1.0));
-            Some(spread.min(cap))
-        }
+        None => Some(doubled(delay, cap, spent, jitter)),
     }
+}
+
+/// A server's wish counts here only where it is longer than our own wait: a tiny
+/// one, repeated for ever, would be a storm.
+fn always(mode: &AlwaysMode, spent: u32, server: Option<Duration>, jitter: f64) -> Duration {
+    let own = doubled(mode.delay, mode.cap, spent, jitter);
+    server.map_or(own, |wish| wish.min(mode.server_cap).max(own))
+}
+
+/// `delay`, doubled `spent` times, with jitter on top, at most `cap`.
+fn doubled(delay: Duration, cap: Duration, spent: u32, jitter: f64) -> Duration {
+    let doubled = delay.saturating_mul(1_u32.checked_shl(spent).unwrap_or(u32::MAX)).min(cap);
+    let spread = doubled.as_secs_f64() * (1.0 + JITTER * jitter.clamp(0.0, 1.0));
+    Duration::try_from_secs_f64(spread).map_or(cap, |spread| spread.min(cap))
 }
 
 #[cfg(test)]
@@ -99,5 +112,32 @@ mod tests {
         check(Budget::Stream, 0, None, 1.0, Some(750));
         check(Budget::Stream, 0, Some(99_000), 1.0, Some(750));
         check(Budget::Silent, 0, None, 1.0, Some(0));
+    }
+
+    #[test]
+    fn always_doubles_to_its_cap_and_a_wish_only_makes_it_longer() {
+        let policy =
+            RecoveryPolicy { always: Some(AlwaysMode::default()), ..RecoveryPolicy::default() };
+        for (spent, server_ms, expected_ms) in [
+            (0, None, 2000),
+            (4, None, 32_000),
+            (5, None, 60_000),
+            (4_000_000, None, 60_000),
+            (0, Some(1), 2000),
+            (5, Some(61_000), 61_000),
+            (0, Some(86_400_000), 3_600_000),
+        ] {
+            let server = server_ms.map(Duration::from_millis);
+            let seen = wait(&policy, Budget::Always, spent, server, 0.0);
+            assert_eq!(seen, Some(Duration::from_millis(expected_ms)), "{spent} {server_ms:?}");
+        }
+    }
+
+    #[test]
+    fn the_largest_numbers_of_a_host_break_nothing() {
+        let mut policy = RecoveryPolicy::default();
+        (policy.capacity.delay, policy.capacity.cap) = (Duration::MAX, Duration::MAX);
+        let longest = wait(&policy, Budget::Capacity, 31, None, 1.0);
+        assert_eq!(longest, Some(Duration::MAX));
     }
 }

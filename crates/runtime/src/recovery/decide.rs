@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use turnbuckle_errors::{Failure, Phase, Recovery};
+use turnbuckle_errors::{Failure, Family, Phase, Recovery};
 
 use super::{Budget, RecoveryPolicy, StepAllowance, backoff};
 
@@ -25,10 +25,10 @@ pub struct Claim {
 }
 
 impl Claim {
-    /// Whether the request gets a trailing nudge, since the model ended in silence.
+    /// Whether the history has to be made smaller before the request goes out.
     #[must_use]
-    pub fn nudges(&self) -> bool {
-        self.budget == Budget::Silent
+    pub fn compacts(&self) -> bool {
+        self.budget == Budget::Overflow
     }
 }
 
@@ -53,36 +53,68 @@ pub fn decide(
     allowance: &mut StepAllowance,
     jitter: f64,
 ) -> Decision {
-    let Some(budget) = budget_for(failure) else {
-        return Decision::Stop(StopReason::NotRetriable);
+    let stop = match budget_for(failure) {
+        None => StopReason::NotRetriable,
+        Some(budget) if !allowance.affords(budget) => StopReason::Spent(budget),
+        Some(budget) => match claim(failure, policy, allowance, budget, jitter) {
+            Some(claim) => return Decision::Retry(claim),
+            None => StopReason::ServerDelayAboveCap(budget),
+        },
     };
-    if !allowance.affords(budget) {
-        return Decision::Stop(StopReason::Spent(budget));
+    if goes_on_for_ever(failure)
+        && allowance.affords(Budget::Always)
+        && let Some(claim) = claim(failure, policy, allowance, Budget::Always, jitter)
+    {
+        return Decision::Retry(claim);
     }
+    Decision::Stop(stop)
+}
+
+/// Pays from a budget that affords it, unless the server wants a longer wait.
+fn claim(
+    failure: &Failure,
+    policy: &RecoveryPolicy,
+    allowance: &mut StepAllowance,
+    budget: Budget,
+    jitter: f64,
+) -> Option<Claim> {
     let spent = allowance.spent(budget);
-    let Some(delay) = backoff::wait(policy, budget, spent, failure.retry_after(), jitter) else {
-        return Decision::Stop(StopReason::ServerDelayAboveCap(budget));
-    };
-    allowance.spend(budget);
-    Decision::Retry(Claim { budget, delay })
+    let delay = backoff::wait(policy, budget, spent, failure.retry_after(), jitter)?;
+    allowance.spend(budget).then_some(Claim { budget, delay })
 }
 
 /// The budget that pays for a retry after `failure`, if it may be retried at all.
 fn budget_for(failure: &Failure) -> Option<Budget> {
+    let recovery = failure.code().recovery();
+    // The next request is another one, so what the server says of this one is no
+    // matter: providers answer every 400 with `x-should-retry: false`.
+    if recovery == Recovery::Reduce {
+        return Some(Budget::Overflow);
+    }
     if !failure.retriable() {
         return None;
     }
-    match failure.code().recovery() {
+    match recovery {
         Recovery::AfterWait => Some(Budget::Capacity),
         Recovery::Transient => match failure.phase() {
             Some(Phase::Stream) => Some(Budget::Stream),
             _ => Some(Budget::Setup),
         },
         Recovery::Nudge => Some(Budget::Silent),
-        // A too large request needs a smaller one, and nothing here makes it smaller.
         _ => None,
     }
 }
+
+/// Whether `always` mode repeats it: what the model's provider or the way to it
+/// did, unless the server forbids it or the request has to change first.
+fn goes_on_for_ever(failure: &Failure) -> bool {
+    let of_the_model = matches!(failure.code().info().family, Family::Provider | Family::Transport);
+    let forbidden = failure.details().should_retry == Some(false);
+    of_the_model && !forbidden && failure.code().recovery() != Recovery::Reduce
+}
+
+#[cfg(test)]
+mod bounds;
 
 #[cfg(test)]
 mod tests {
@@ -163,32 +195,5 @@ mod tests {
         let seen = decide(&later, &policy, &mut allowance, 0.0);
         assert_eq!(seen, Decision::Stop(StopReason::ServerDelayAboveCap(Budget::Capacity)));
         assert_eq!(allowance, StepAllowance::new(&policy));
-    }
-
-    /// Every sequence of failures, to the end of every budget: never more
-    /// attempts than the policy prints, and never one after a stop.
-    #[test]
-    fn no_sequence_of_failures_makes_more_attempts_than_printed() {
-        let policy = RecoveryPolicy::default();
-        let kinds = [
-            failure(ErrorCode::NetworkError, Phase::Request),
-            failure(ErrorCode::StreamFailed, Phase::Stream),
-            failure(ErrorCode::ProviderRateLimited, Phase::Request),
-            failure(ErrorCode::ProviderOverloaded, Phase::Stream),
-            failure(ErrorCode::EmptyModelResponse, Phase::Stream),
-            failure(ErrorCode::ProviderUnauthorized, Phase::Request),
-        ];
-        let mut most = 0;
-        let mut open = vec![(1_u32, StepAllowance::new(&policy))];
-        while let Some((attempts, allowance)) = open.pop() {
-            most = most.max(attempts);
-            for kind in &kinds {
-                let mut allowance = allowance.clone();
-                if let Decision::Retry(_) = decide(kind, &policy, &mut allowance, 1.0) {
-                    open.push((attempts + 1, allowance));
-                }
-            }
-        }
-        assert_eq!(most, policy.max_attempts());
     }
 }

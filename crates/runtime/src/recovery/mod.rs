@@ -10,7 +10,12 @@ mod allowance;
 mod backoff;
 mod decide;
 mod policy;
+mod quota;
 
 pub use allowance::{Budget, StepAllowance};
 pub use decide::{Claim, Decision, StopReason, decide};
-pub use policy::{CapacityBudget, OverCap, RecoveryPolicy, SetupBudget, StreamBudget};
+pub use policy::{
+    AlwaysMode, CapacityBudget, OverCap, RecoveryPolicies, RecoveryPolicy, SetupBudget,
+    StreamBudget,
+};
+pub use quota::{QuotaCosts, RetryQuota};

@@ -10,8 +10,10 @@
 )]
 
 mod cancel;
+mod observer;
 mod progress;
 mod recovery;
+mod retries;
 mod scene;
 mod sessions;
 mod tools;

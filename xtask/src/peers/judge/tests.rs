@@ -37,7 +37,11 @@ fn cut() -> Seen {
         phase: Phase::Stream,
         code: ErrorCode::StreamFailed,
         delay_ms: 750,
+        waited_ms: 750,
         bytes_received: 9,
+        events_received: 1,
+        provider_wait_ms: Some(5),
+        stream_ms: Some(5),
         usage: None,
         delivered: None::<Delivered>,
     });
