@@ -20,7 +20,7 @@ use super::{
 use crate::ToolError;
 
 /// The largest file that is held whole in memory, in bytes.
-pub(crate) const LARGEST: u64 = 32 * 1024 * 1024;
+pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// Opens a regular file for reading.
 ///
@@ -46,7 +46,9 @@ pub(crate) fn open(workspace: &Workspace, path: &str) -> Result<(File, Metadata)
 /// Those of [`open`], and `TOOL_FAILED` for a file over [`LARGEST`].
 pub(crate) fn load(workspace: &Workspace, path: &str) -> Result<(Vec<u8>, Metadata), ToolError> {
     let (file, metadata) = open(workspace, path)?;
-    let mut bytes = Vec::new();
+    // Room for the whole and one byte more, at which the end is seen.
+    let size = usize::try_from(metadata.len().min(LARGEST)).unwrap_or_default();
+    let mut bytes = Vec::with_capacity(size + 1);
     file.take(LARGEST + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| refused(&format!("cannot read `{path}`"), &error))?;
@@ -147,6 +149,12 @@ fn open_folder(workspace: &Workspace, folder: &str) -> io::Result<Dir> {
     match workspace.dir().open_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             workspace.dir().create_dir_all(folder)?;
+            // The last folder is synced with what is put into it.
+            for (end, _) in folder.match_indices('/') {
+                let above = folder.get(..end).unwrap_or_default();
+                sync_folder(&workspace.dir().open_dir(above)?)?;
+            }
+            sync_folder(workspace.dir())?;
             workspace.dir().open_dir(folder)
         }
         opened => opened,
@@ -198,9 +206,15 @@ fn write_in_place(dir: &Dir, name: &str, bytes: &[u8], why: &'static str) -> io:
     let mut options = OpenOptions::new();
     options.read(true).write(true).follow(FollowSymlinks::No).nonblock(true);
     let mut file = dir.open_with(name, &options)?;
-    let backup = back_up(dir, name, &mut file)?;
-    let written = overwrite(&mut file, bytes);
-    if let Err(error) = written {
+    let mut old = Vec::new();
+    file.read_to_end(&mut old)?;
+    let backup = back_up(dir, name, &old)?;
+    if let Err(error) = overwrite(&mut file, bytes) {
+        // What was there has its room still, also on a full disk.
+        if overwrite(&mut file, &old).is_ok() {
+            dir.remove_file(&backup)?;
+            return Err(error);
+        }
         let text = format!("{error}; the old content is in `{backup}` beside it");
         return Err(io::Error::new(error.kind(), text));
     }
@@ -209,17 +223,15 @@ fn write_in_place(dir: &Dir, name: &str, bytes: &[u8], why: &'static str) -> io:
     Ok(Stored::InPlace(why))
 }
 
-/// Copies the file to a synced sibling that only its owner can read.
-fn back_up(dir: &Dir, name: &str, file: &mut File) -> io::Result<String> {
-    let mut old = Vec::new();
-    file.read_to_end(&mut old)?;
-    let hash = blake3::hash(&old).to_hex();
+/// Puts the old content into a synced sibling that only its owner can read.
+fn back_up(dir: &Dir, name: &str, old: &[u8]) -> io::Result<String> {
+    let hash = blake3::hash(old).to_hex();
     let short: String = hash.chars().take(12).collect();
     let stem: String = name.chars().take(40).collect();
     let backup = format!(".{stem}.{short}.backup");
     let mut copy = TempFile::new(dir)?;
     copy.as_file().set_permissions(private())?;
-    copy.write_all(&old)?;
+    copy.write_all(old)?;
     copy.as_file().sync_all()?;
     copy.replace(&backup)?;
     sync_folder(dir)?;

@@ -24,6 +24,9 @@ pub(crate) struct Ledger {
 #[derive(Debug, Default)]
 struct Pages {
     hashes: HashMap<String, Hash>,
+    /// How many changes this session made, and which of them was the last of a file.
+    changes: u64,
+    changed: HashMap<String, u64>,
     texts: HashMap<String, Arc<[u8]>>,
     /// The paths in `texts`, oldest first.
     order: VecDeque<String>,
@@ -40,19 +43,32 @@ pub(crate) enum Seen {
     Changed(Option<Arc<[u8]>>),
 }
 
+/// A moment in the changes of a session.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mark(u64);
+
 impl Ledger {
-    /// Notes that the session now knows this content.
+    /// Notes content that the session itself gave a file.
     pub(crate) fn record(&self, path: &str, bytes: &[u8]) {
-        self.record_hash(path, blake3::hash(bytes), Some(bytes));
+        let hash = blake3::hash(bytes);
+        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        pages.changes += 1;
+        let change = pages.changes;
+        pages.changed.insert(path.to_owned(), change);
+        pages.know(path, hash, bytes);
     }
 
-    /// The same for content that was hashed as it streamed by.
-    pub(crate) fn record_hash(&self, path: &str, hash: Hash, bytes: Option<&[u8]>) {
+    /// The present moment, for [`Ledger::record_read`].
+    pub(crate) fn mark(&self) -> Mark {
+        Mark(self.pages.lock().unwrap_or_else(PoisonError::into_inner).changes)
+    }
+
+    /// Notes content that a Read saw, unless the session changed the file since
+    /// the Read began: then it is not known whether it saw that.
+    pub(crate) fn record_read(&self, path: &str, hash: Hash, bytes: &[u8], began: Mark) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
-        pages.hashes.insert(path.to_owned(), hash);
-        pages.forget_text(path);
-        if let Some(bytes) = bytes.filter(|bytes| bytes.len() <= KEPT_TEXT) {
-            pages.keep_text(path, bytes);
+        if pages.changed.get(path).is_none_or(|change| *change <= began.0) {
+            pages.know(path, hash, bytes);
         }
     }
 
@@ -68,6 +84,14 @@ impl Ledger {
 }
 
 impl Pages {
+    fn know(&mut self, path: &str, hash: Hash, bytes: &[u8]) {
+        self.hashes.insert(path.to_owned(), hash);
+        self.forget_text(path);
+        if bytes.len() <= KEPT_TEXT {
+            self.keep_text(path, bytes);
+        }
+    }
+
     fn forget_text(&mut self, path: &str) {
         if self.texts.remove(path).is_some() {
             self.order.retain(|kept| kept != path);
@@ -96,6 +120,19 @@ mod tests {
         ledger.record("a", b"one");
         assert_eq!(ledger.compare("a", b"one"), Seen::Same);
         assert_eq!(ledger.compare("a", b"two"), Seen::Changed(Some(b"one".as_slice().into())));
+    }
+
+    #[test]
+    fn a_read_that_ran_beside_a_change_does_not_hide_it() {
+        let ledger = Ledger::default();
+        let before = ledger.mark();
+        ledger.record("a", b"mine");
+        ledger.record_read("a", blake3::hash(b"old"), b"old", before);
+        assert_eq!(ledger.compare("a", b"mine"), Seen::Same);
+        ledger.record_read("b", blake3::hash(b"old"), b"old", before);
+        assert_eq!(ledger.compare("b", b"old"), Seen::Same);
+        ledger.record_read("a", blake3::hash(b"theirs"), b"theirs", ledger.mark());
+        assert_eq!(ledger.compare("a", b"theirs"), Seen::Same);
     }
 
     #[test]

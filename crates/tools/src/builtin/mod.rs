@@ -22,6 +22,7 @@ compile_error!("the built-in tools need Unix: process groups, file modes, FIFOs"
 mod arguments;
 mod bash;
 mod edit;
+mod encoding;
 mod fs;
 mod glob;
 mod grep;

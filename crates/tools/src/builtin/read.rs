@@ -1,5 +1,7 @@
 //! Read: a window of a text file, with line numbers.
 
+mod window;
+
 use std::io;
 
 use async_trait::async_trait;
@@ -8,27 +10,25 @@ use serde::Deserialize;
 use serde_json::Value;
 use turnbuckle_errors::ErrorCode;
 
+use self::window::Window;
 use super::{
-    Shared, Stop, arguments, fs,
+    Shared, Stop, arguments,
+    encoding::{Encoding, NotText, Survey, not_text},
+    fs,
     ledger::KEPT_TEXT,
     question,
-    text::{LINE_CHARS, binary, cut_line, missing, not_text},
+    text::missing,
 };
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 
-/// The most lines one call returns.
-const MAX_LINES: u64 = 2000;
-/// The most bytes one call returns.
-const MAX_BYTES: usize = 48 * 1024;
-/// Room kept for the remarks at the end, in bytes.
-const REMARKS: usize = 512;
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
 
 const DESCRIPTION: &str = "\
 Reads a text file of the workspace. Each line comes back as its number, a tab and the line, \
 as `cat -n` writes it; the number and the tab are not part of the file. One call returns at most \
-2000 lines or 48 KiB, and says how to get the rest; lines over 2000 characters are cut. \
+2000 lines or 48 KiB, and says how to get the rest; lines over 2000 characters are cut. UTF-8, \
+UTF-16 and old encodings are read, binary files are not. \
 Read a file before you change it. After an Edit that did not match, Read the place once \
 and make the Edit anew from what is there now.";
 
@@ -92,8 +92,10 @@ fn read(shared: &Shared, wanted: &ReadArguments, stop: &Stop) -> Result<ToolOutp
         return Err(missing(workspace, &place.path, "; check the path"));
     }
     place.require_file()?;
+    let mark = shared.ledger.mark();
     let (mut file, _) = fs::open(workspace, &place.path)?;
-    let mut window = Window::new(wanted.offset.unwrap_or(1), wanted.limit.unwrap_or(MAX_LINES));
+    let mut window = Window::new(wanted.offset, wanted.limit);
+    let mut text = Text::default();
     let mut hasher = blake3::Hasher::new();
     let mut kept = Vec::new();
     let mut chunk = vec![0; CHUNK];
@@ -101,27 +103,71 @@ fn read(shared: &Shared, wanted: &ReadArguments, stop: &Stop) -> Result<ToolOutp
         stop.check()?;
         let bytes = fill(&mut file, &mut chunk)
             .map_err(|error| fs::refused(&format!("cannot read `{}`", place.path), &error))?;
-        if bytes.is_empty() {
-            break;
-        }
-        // Magic numbers are at the front; a NUL tells anywhere.
-        let what =
-            if window.started { bytes.contains(&0).then_some("binary") } else { not_text(bytes) };
-        if let Some(what) = what {
-            return Err(binary(&place.path, what));
-        }
+        let last = bytes.len() < CHUNK;
+        text.push(bytes, last, &mut window).map_err(|what| what.refusal(&place.path))?;
         hasher.update(bytes);
         if kept.len() <= KEPT_TEXT {
             kept.extend_from_slice(bytes);
         }
-        window.push(bytes);
+        if last {
+            break;
+        }
     }
-    let text = window.finish(&place.path)?;
+    let text = window.finish(&place.path, text.finish())?;
     // An output of a command is no file of the workspace.
     if output.is_none() {
-        shared.ledger.record_hash(&place.path, hasher.finalize(), Some(&kept));
+        shared.ledger.record_read(&place.path, hasher.finalize(), &kept, mark);
     }
     Ok(ToolOutput::text(text))
+}
+
+/// Text on its way from the bytes of a file to its lines.
+#[derive(Default)]
+struct Text {
+    started: bool,
+    /// For UTF-16, which has no lines of bytes.
+    wide: Option<(Encoding, encoding_rs::Decoder)>,
+    broken: bool,
+    survey: Survey,
+}
+
+impl Text {
+    fn push(&mut self, bytes: &[u8], last: bool, window: &mut Window) -> Result<(), NotText> {
+        if !self.started {
+            self.started = true;
+            self.wide = Encoding::of_mark(bytes).and_then(|mark| Some((mark, mark.decoder()?)));
+            if self.wide.is_none() {
+                // Magic numbers are at the front; a NUL tells anywhere.
+                not_text(bytes)?;
+            }
+        }
+        let Some((_, decoder)) = &mut self.wide else {
+            if memchr::memchr(0, bytes).is_some() {
+                return Err(NotText::Binary);
+            }
+            self.survey.push(bytes);
+            window.push(bytes);
+            return Ok(());
+        };
+        let room = decoder.max_utf8_buffer_length(bytes.len()).unwrap_or_default();
+        let mut text = String::with_capacity(room);
+        let (_, _, broken) = decoder.decode_to_string(bytes, &mut text, last);
+        self.broken |= broken;
+        if text.contains('\0') {
+            return Err(NotText::Binary);
+        }
+        window.push(text.as_bytes());
+        Ok(())
+    }
+
+    /// The encoding, or why there is none.
+    fn finish(self) -> Result<Encoding, NotText> {
+        match self.wide {
+            Some(_) if self.broken => Err(NotText::BrokenUtf16),
+            Some((encoding, _)) => Ok(encoding),
+            None => self.survey.finish(),
+        }
+    }
 }
 
 /// Reads until the chunk is full or the file ends.
@@ -136,133 +182,6 @@ fn fill<'a>(file: &mut impl io::Read, chunk: &'a mut [u8]) -> io::Result<&'a [u8
         }
     }
     Ok(chunk.get(..filled).unwrap_or_default())
-}
-
-/// Picks the wanted lines out of a file that streams by, in bounded memory.
-struct Window {
-    first: u64,
-    limit: u64,
-    started: bool,
-    /// Whole lines seen so far.
-    lines: u64,
-    /// The line in progress, as far as it can be shown, and how long it is.
-    line: Vec<u8>,
-    line_bytes: usize,
-    shown: u64,
-    text: String,
-    full: bool,
-    replaced: bool,
-}
-
-impl Window {
-    /// As many bytes as the longest shown line can have, and one character more.
-    const LINE_BYTES: usize = (LINE_CHARS + 1) * 4;
-
-    fn new(first: u64, limit: u64) -> Self {
-        Self {
-            first: first.max(1),
-            limit: limit.min(MAX_LINES),
-            started: false,
-            lines: 0,
-            line: Vec::new(),
-            line_bytes: 0,
-            shown: 0,
-            text: String::new(),
-            full: false,
-            replaced: false,
-        }
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        let bom = if self.started { None } else { bytes.strip_prefix(b"\xef\xbb\xbf") };
-        self.started = true;
-        for piece in bom.unwrap_or(bytes).split_inclusive(|byte| *byte == b'\n') {
-            let (content, ended) = match piece.split_last() {
-                Some((b'\n', content)) => (content, true),
-                _ => (piece, false),
-            };
-            let room = Self::LINE_BYTES.saturating_sub(self.line.len());
-            self.line.extend_from_slice(content.get(..room).unwrap_or(content));
-            self.line_bytes += content.len();
-            if ended {
-                self.end_line();
-            }
-        }
-    }
-
-    fn end_line(&mut self) {
-        self.lines += 1;
-        let mut line = std::mem::take(&mut self.line);
-        let whole = std::mem::take(&mut self.line_bytes);
-        let number = self.lines;
-        if self.full || number < self.first {
-            return;
-        }
-        if self.shown == self.limit {
-            self.full = true;
-            return;
-        }
-        let shown = if line.len() < whole {
-            drop_part_of_character(&mut line);
-            let text = self.decode(&line);
-            let head: String = text.chars().take(LINE_CHARS).collect();
-            format!("{head} … (a line of {whole} bytes, cut)")
-        } else {
-            if line.last() == Some(&b'\r') {
-                line.pop();
-            }
-            cut_line(&self.decode(&line)).into_owned()
-        };
-        let entry = format!("{number:>6}\t{shown}\n");
-        if self.text.len() + entry.len() > MAX_BYTES - REMARKS {
-            self.full = true;
-            return;
-        }
-        self.text.push_str(&entry);
-        self.shown += 1;
-    }
-
-    fn decode(&mut self, line: &[u8]) -> String {
-        let text = String::from_utf8_lossy(line);
-        self.replaced |= matches!(text, std::borrow::Cow::Owned(_));
-        text.into_owned()
-    }
-
-    fn finish(mut self, path: &str) -> Result<String, ToolError> {
-        if self.line_bytes > 0 {
-            self.end_line();
-        }
-        if self.lines == 0 {
-            return Ok(format!("(`{path}` is empty)\n"));
-        }
-        if self.first > self.lines {
-            let text = format!(
-                "Read: `offset` is {}, but `{path}` ends at line {}; use a smaller offset",
-                self.first, self.lines
-            );
-            return Err(ToolError::new(ErrorCode::InvalidArgument, text));
-        }
-        let last = self.first + self.shown - 1;
-        if last < self.lines {
-            let (first, lines, next) = (self.first, self.lines, last + 1);
-            self.text.push_str(&format!(
-                "(lines {first} to {last} of {lines}; to go on, Read with offset {next})\n"
-            ));
-        }
-        if self.replaced {
-            self.text.push_str("(the file is not all UTF-8: � stands for bytes that are not)\n");
-        }
-        Ok(self.text)
-    }
-}
-
-/// Drops the first bytes of a character that was cut.
-fn drop_part_of_character(bytes: &mut Vec<u8>) {
-    if let Err(error) = std::str::from_utf8(bytes)
-        && error.error_len().is_none()
-    {
-        bytes.truncate(error.valid_up_to());
-    }
 }
 
 #[cfg(test)]

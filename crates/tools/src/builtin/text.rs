@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, time::Duration};
 
-use content_inspector::ContentType;
 use similar::TextDiff;
 use turnbuckle_errors::ErrorCode;
 
@@ -45,31 +44,6 @@ pub(crate) fn cut_text(text: &str, max: usize) -> &str {
 /// Numbered lines as `cat -n` writes them, from line `first` on.
 pub(crate) fn numbered<'a>(lines: impl Iterator<Item = &'a str>, first: usize) -> String {
     lines.zip(first..).map(|(line, number)| format!("{number:>6}\t{}\n", cut_line(line))).collect()
-}
-
-/// Says in what way the bytes are not text that can be handled; `None` if they are.
-///
-/// Looks at the whole of `bytes`, which may end inside a character.
-pub(crate) fn not_text(bytes: &[u8]) -> Option<&'static str> {
-    match content_inspector::inspect(bytes) {
-        ContentType::UTF_16LE | ContentType::UTF_16BE => return Some("UTF-16 text"),
-        ContentType::UTF_32LE | ContentType::UTF_32BE => return Some("UTF-32 text"),
-        ContentType::BINARY => return Some("binary"),
-        ContentType::UTF_8 | ContentType::UTF_8_BOM => {}
-    }
-    let control = |byte: &u8| matches!(byte, 0x01..=0x06 | 0x0e..=0x1a);
-    let broken =
-        || std::str::from_utf8(bytes).err().is_some_and(|error| error.error_len().is_some());
-    // Without a NUL, only bytes that are neither UTF-8 nor plain old text tell.
-    (bytes.contains(&0) || (bytes.iter().any(control) && broken())).then_some("binary")
-}
-
-/// The refusal of content that is not text.
-pub(crate) fn binary(path: &str, what: &str) -> ToolError {
-    ToolError::new(
-        ErrorCode::ToolBinaryContent,
-        format!("`{path}` is {what}, not UTF-8 text; use a program made for it (by Bash)"),
-    )
 }
 
 /// The error for a file that is not there, with names that are near to it.
@@ -143,18 +117,6 @@ mod tests {
         assert_eq!(cut_text("one\ntwo\n", 6), "one\n");
         assert_eq!(cut_text("äöü", 3), "ä");
         assert_eq!(cut_text("one", 3), "one");
-    }
-
-    #[test]
-    fn text_in_old_encodings_is_not_taken_for_binary() {
-        assert_eq!(not_text("grün\n".as_bytes()), None);
-        assert_eq!(not_text(b"gr\xfcn\n"), None);
-        assert_eq!(not_text(b"\xef\xbb\xbftext"), None);
-        assert_eq!(not_text(b"a\0b"), Some("binary"));
-        assert_eq!(not_text(b"\x1f\x8b\x08\x01\xff\xfe\x02"), Some("binary"));
-        assert_eq!(not_text(b"\xff\xfea\0"), Some("UTF-16 text"));
-        let late = [vec![b'a'; 5000], vec![0]].concat();
-        assert_eq!(not_text(&late), Some("binary"));
     }
 
     #[test]

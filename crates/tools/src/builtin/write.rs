@@ -8,10 +8,11 @@ use turnbuckle_errors::ErrorCode;
 
 use super::{
     Shared, Stop, arguments,
+    encoding::{Encoding, NotText, decode},
     fs::{self, StoreError, Stored},
     ledger::Seen,
     question::{self, size},
-    text::{bounded_diff, diff, not_text},
+    text::{bounded_diff, diff},
     workspace::Place,
 };
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
@@ -23,8 +24,8 @@ const DESCRIPTION: &str = "\
 Writes a whole file of the workspace: creates it (with its folders), or replaces all of its \
 content. Use it for a new file or a coherent rewrite of a whole file; for one small unique \
 replacement use Edit. Read an existing file first: a file that changed since you saw it is not \
-overwritten (EDIT_STALE). The mode of the file, links to it, its byte-order mark and its CRLF line \
-endings are kept. Never ask for two changes of one file at once. No hand-edited diffs, no shell \
+overwritten (EDIT_STALE). The mode of the file, links to it, its encoding, its byte-order mark and \
+its CRLF line endings are kept. Content must be there, and may be empty. Never ask for two changes of one file at once. No hand-edited diffs, no shell \
 patches.";
 
 /// The arguments of Write.
@@ -123,27 +124,31 @@ fn overwrite(
     stop: &Stop,
 ) -> Result<ToolOutput, ToolError> {
     let path = &place.path;
-    let (content, kept) = keep_conventions(old, content);
+    let (before, encoding) = match decode(old) {
+        Ok(decoded) => decoded,
+        // It is replaced as a whole, in what it mostly is.
+        Err(NotText::BrokenUtf8(_)) => (String::from_utf8_lossy(old), Encoding::Utf8),
+        Err(what) => return Err(what.refusal(path)),
+    };
+    let (content, kept) = keep_conventions(&before, encoding, content);
+    let bytes = encoding.encode(path, &content)?;
     let seen = shared.ledger.compare(path, old);
-    if old == content.as_bytes() {
+    if old == &*bytes {
         shared.ledger.record(path, old);
         return Ok(ToolOutput::text(format!("`{path}` has exactly this content already")));
     }
-    if let Seen::Changed(before) = &seen {
-        return Err(stale(path, before.as_deref(), old, &content));
+    if let Seen::Changed(known) = &seen {
+        return Err(stale(path, known.as_deref(), &before, &content));
     }
-    let stored = store(shared, place, content.as_bytes(), stop)?;
+    let stored = store(shared, place, &bytes, stop)?;
     let unseen = if seen == Seen::Never { "; you had not read it before" } else { "" };
-    let size = size(&content);
+    let (was, size) = (size(&before), size(&content));
     let remark = stored.remark();
-    let text = format!("overwrote `{path}` ({size}{kept}{unseen}{remark})");
-    let output = ToolOutput::text(text);
-    Ok(match std::str::from_utf8(old) {
-        Ok(old) if not_text(old.as_bytes()).is_none() => {
-            output.with_diff(diff(path, old, &content))
-        }
-        _ => output,
-    })
+    let text = match content.is_empty() {
+        true => format!("emptied `{path}` (it had {was}{unseen}{remark})"),
+        false => format!("overwrote `{path}` ({size}, before {was}{kept}{unseen}{remark})"),
+    };
+    Ok(ToolOutput::text(text).with_diff(diff(path, &before, &content)))
 }
 
 fn store(shared: &Shared, place: &Place, bytes: &[u8], stop: &Stop) -> Result<Stored, ToolError> {
@@ -162,31 +167,34 @@ fn store(shared: &Shared, place: &Place, bytes: &[u8], stop: &Stop) -> Result<St
 }
 
 /// Gives new content the marks of the old file that Read does not show.
-fn keep_conventions(old: &[u8], mut content: String) -> (String, String) {
+fn keep_conventions(old: &str, encoding: Encoding, mut content: String) -> (String, String) {
     let mut kept = Vec::new();
-    let breaks = old.iter().filter(|byte| **byte == b'\n').count();
-    let pairs = old.windows(2).filter(|pair| pair == b"\r\n").count();
+    let breaks = memchr::memchr_iter(b'\n', old.as_bytes()).count();
+    let pairs = old.matches("\r\n").count();
     if pairs > 0 && pairs == breaks && content.contains('\n') && !content.contains("\r\n") {
         content = content.replace('\n', "\r\n");
         kept.push("CRLF line endings");
     }
-    if old.starts_with(b"\xef\xbb\xbf") && !content.starts_with('\u{feff}') {
+    if old.starts_with('\u{feff}') && !content.is_empty() && !content.starts_with('\u{feff}') {
         content.insert(0, '\u{feff}');
         kept.push("byte-order mark");
+    }
+    if encoding != Encoding::Utf8 {
+        kept.push(encoding.name());
     }
     let kept =
         if kept.is_empty() { String::new() } else { format!("; its {} kept", kept.join(" and ")) };
     (content, kept)
 }
 
-fn stale(path: &str, before: Option<&[u8]>, live: &[u8], content: &str) -> ToolError {
-    let live = String::from_utf8_lossy(live);
-    let change = match before {
-        Some(before) => {
-            let before = String::from_utf8_lossy(before);
-            bounded_diff("as you saw it", "as it is now", &before, &live, SHORT_DIFF)
+fn stale(path: &str, known: Option<&[u8]>, live: &str, content: &str) -> ToolError {
+    let change = match known {
+        Some(known) => {
+            let known =
+                decode(known).map_or_else(|_| String::from_utf8_lossy(known), |(text, _)| text);
+            bounded_diff("as you saw it", "as it is now", &known, live, SHORT_DIFF)
         }
-        None => bounded_diff("as it is now", "as you would write it", &live, content, SHORT_DIFF),
+        None => bounded_diff("as it is now", "as you would write it", live, content, SHORT_DIFF),
     };
     ToolError::new(
         ErrorCode::EditStale,

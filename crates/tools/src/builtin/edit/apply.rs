@@ -4,15 +4,16 @@ use turnbuckle_errors::ErrorCode;
 
 use super::{
     explain::fresh_excerpt,
-    plan::{Change, Plan, line_of, plan},
+    plan::{Change, Plan, plan},
 };
 use crate::{
     ToolError, ToolOutput,
     builtin::{
         Shared, Stop,
+        encoding::{Encoding, decode},
         fs::{self, StoreError},
         ledger::Seen,
-        text::{binary, diff, missing, not_text},
+        text::{diff, missing},
         workspace::Place,
     },
 };
@@ -38,33 +39,27 @@ pub(crate) fn apply(
     }
     place.require_file()?;
     let (bytes, metadata) = fs::load(&shared.workspace, path)?;
-    let text = text_of(path, &bytes)?;
+    let (text, encoding) = decode(&bytes).map_err(|what| what.refusal(path))?;
     let seen = shared.ledger.compare(path, &bytes);
-    let plan = plan(text, change).map_err(|error| in_view_of(&seen, path, text, change, error))?;
+    let plan =
+        plan(&text, change).map_err(|error| in_view_of(&seen, path, &text, change, error))?;
+    let new = encoding.encode(path, &plan.text)?;
     let place = Place { path: path.clone(), metadata: Some(metadata) };
-    let stored = fs::store(&shared.workspace, &place, plan.text.as_bytes(), stop);
-    let remark = match stored {
+    let remark = match fs::store(&shared.workspace, &place, &new, stop) {
         Ok(stored) => stored.remark(),
         Err(StoreError::Failed(error)) => return Err(error),
         Err(StoreError::Changed) => return Err(raced(shared, path, change)),
     };
     // What the session has not seen stays unseen, so that a later Write is refused.
     if seen == Seen::Same {
-        shared.ledger.record(path, plan.text.as_bytes());
+        shared.ledger.record(path, &new);
     }
-    let result = format!("edited `{path}`: {}{}{remark}", summary(&plan), unseen(&seen));
-    Ok(ToolOutput::text(result).with_diff(diff(path, text, &plan.text)))
-}
-
-fn text_of<'a>(path: &str, bytes: &'a [u8]) -> Result<&'a str, ToolError> {
-    if let Some(what) = not_text(bytes) {
-        return Err(binary(path, what));
-    }
-    std::str::from_utf8(bytes).map_err(|error| {
-        let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
-        let line = line_of(&String::from_utf8_lossy(valid), valid.len());
-        binary(path, &format!("in an old encoding (first seen at line {line})"))
-    })
+    let kept = match encoding {
+        Encoding::Utf8 => String::new(),
+        encoding => format!("; its {} kept", encoding.name()),
+    };
+    let result = format!("edited `{path}`: {}{kept}{}{remark}", summary(&plan), unseen(&seen));
+    Ok(ToolOutput::text(result).with_diff(diff(path, &text, &plan.text)))
 }
 
 /// A mismatch is told as staleness where the session does not know the file.
@@ -85,9 +80,9 @@ fn in_view_of(
 
 /// The error for a file that another program changed between our read and write.
 fn raced(shared: &Shared, path: &str, change: &Change<'_>) -> ToolError {
-    let live = fs::load(&shared.workspace, path);
-    let live = live.map(|(bytes, _)| String::from_utf8_lossy(&bytes).into_owned());
-    stale(path, "was changed by another program just now", &live.unwrap_or_default(), change)
+    let live = fs::load(&shared.workspace, path).map(|(bytes, _)| bytes).unwrap_or_default();
+    let live = decode(&live).map_or_else(|_| String::from_utf8_lossy(&live), |(text, _)| text);
+    stale(path, "was changed by another program just now", &live, change)
 }
 
 fn stale(path: &str, why: &str, text: &str, change: &Change<'_>) -> ToolError {

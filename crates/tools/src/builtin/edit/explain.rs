@@ -113,6 +113,11 @@ const LOOKALIKES: &[Lookalike] = &[
 ];
 
 fn candidate(text: &str, old: &str) -> Option<Candidate> {
+    if let Some(start) = at_the_end(text, old) {
+        let reason = "the file ends there without a line break; leave out the one at the end of \
+                      `old_string`";
+        return Some(Candidate { line: line_of(text, start), reason: Some(reason) });
+    }
     let text = cut_text(text, SEARCHED);
     let invisible = LOOKALIKES.iter().find_map(|lookalike| {
         let fold = lookalike.fold;
@@ -122,6 +127,12 @@ fn candidate(text: &str, old: &str) -> Option<Candidate> {
         Some(Candidate { line: line_of(&text, at), reason: Some(lookalike.reason) })
     });
     invisible.or_else(|| nearest(text, old))
+}
+
+/// Where a text ends in what was looked for, but for a line break.
+fn at_the_end(text: &str, old: &str) -> Option<usize> {
+    let bare = old.strip_suffix('\n').filter(|bare| !bare.trim().is_empty())?;
+    text.ends_with(bare).then(|| text.len() - bare.len())
 }
 
 /// The window of lines that shares most lines with what was looked for.

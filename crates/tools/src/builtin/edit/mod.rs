@@ -21,8 +21,8 @@ by character, blanks included; copy it from what Read returned, without the line
 enough lines around it to be unique. With `replace_all` every place is replaced. Use it for one \
 small unique replacement; for a coherent rewrite of a whole file use Write. If it does not match, \
 Read the place once and make one new Edit from what is there now; a second failure on one file \
-ends the prompt. Line endings, byte-order mark and mode of the file are kept. Never ask for two \
-changes of one file at once. No hand-edited diffs, no shell patches.";
+ends the prompt. Line endings, encoding, byte-order mark and mode of the file are kept. Never ask \
+for two changes of one file at once. No hand-edited diffs, no shell patches.";
 
 /// The arguments of Edit.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -1,11 +1,12 @@
 //! The plan of an edit: text and change to new text, or why not. No I/O.
 //!
-//! Matching sees every line break as `\n`, so that text taken from Read matches
-//! a file with CRLF. What is replaced is the smallest span that differs; each
-//! byte outside it stays as it is.
+//! The exact text goes first; where it is not, every line break counts as `\n`,
+//! so that text taken from Read matches a file with CRLF. What is replaced is the
+//! smallest span that differs; each byte outside it stays as it is.
 
-use std::ops::Range;
+use std::{borrow::Cow, ops::Range};
 
+use memchr::{memchr_iter, memmem};
 use turnbuckle_errors::ErrorCode;
 
 use super::explain;
@@ -44,17 +45,19 @@ pub(crate) struct Plan {
 ///
 /// `INVALID_ARGUMENT`, `EDIT_NO_CHANGE`, `EDIT_NO_MATCH` or `EDIT_AMBIGUOUS`.
 pub(crate) fn plan(text: &str, change: &Change<'_>) -> Result<Plan, ToolError> {
-    let (old, new) = (flatten(split_bom(change.old).1), flatten(split_bom(change.new).1));
+    let (exact, new) = (split_bom(change.old).1, split_bom(change.new).1);
+    let (old, new) = (flatten(exact), flatten(new));
     if old.is_empty() {
         let text = "`old_string` is empty; to create a file or rewrite a whole one use Write";
         return Err(ToolError::new(ErrorCode::InvalidArgument, text));
     }
-    let (bom, body) = split_bom(text);
-    let flat = Flat::new(body);
     if old == new {
         return Err(no_change(change));
     }
-    let places = find(&flat.text, &old, change.all)?;
+    let (bom, body) = split_bom(text);
+    let flat = Flat::new(body);
+    let places =
+        if change.all { find_all(&flat.text, &old)? } else { flat.find_only(exact, &old)? };
     if places.is_empty() {
         return Err(explain::no_match(&flat.text, &old));
     }
@@ -62,8 +65,11 @@ pub(crate) fn plan(text: &str, change: &Change<'_>) -> Result<Plan, ToolError> {
 }
 
 /// Every line break as `\n`.
-fn flatten(text: &str) -> String {
-    text.replace("\r\n", "\n")
+fn flatten(text: &str) -> Cow<'_, str> {
+    match memmem::find(text.as_bytes(), b"\r\n") {
+        None => Cow::Borrowed(text),
+        Some(_) => Cow::Owned(text.replace("\r\n", "\n")),
+    }
 }
 
 fn split_bom(text: &str) -> (&str, &str) {
@@ -83,20 +89,9 @@ fn no_change(change: &Change<'_>) -> ToolError {
     ToolError::new(ErrorCode::EditNoChange, why)
 }
 
-/// The starts of the places to replace: one, or all if `all`; none if none.
-fn find(text: &str, old: &str, all: bool) -> Result<Vec<usize>, ToolError> {
-    if all { find_all(text, old) } else { find_only(text, old) }
-}
-
-fn find_only(text: &str, old: &str) -> Result<Vec<usize>, ToolError> {
-    let Some(first) = text.find(old) else { return Ok(Vec::new()) };
-    let mut places = vec![first];
-    while places.len() < COUNTED
-        && let Some(next) = places.last().and_then(|last| next_place(text, old, *last))
-    {
-        places.push(next);
-    }
-    if places.len() == 1 {
+/// The one place of several that may be meant: there is one, or none.
+fn only(text: &str, places: Vec<usize>) -> Result<Vec<usize>, ToolError> {
+    if places.len() < 2 {
         return Ok(places);
     }
     let more = if places.len() == COUNTED { " or more" } else { "" };
@@ -111,13 +106,27 @@ fn find_only(text: &str, old: &str) -> Result<Vec<usize>, ToolError> {
     ))
 }
 
+/// All places, overlapping ones too, up to [`COUNTED`].
+fn overlapping<'a>(text: &'a str, old: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let finder = memmem::Finder::new(old.as_bytes()).into_owned();
+    // Both are whole characters, so that a match never starts inside of one.
+    let step = old.chars().next().map_or(1, char::len_utf8);
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let place = from + finder.find(text.as_bytes().get(from..)?)?;
+        from = place + step;
+        Some(place)
+    })
+}
+
 fn find_all(text: &str, old: &str) -> Result<Vec<usize>, ToolError> {
-    let places: Vec<usize> = text.match_indices(old).map(|(start, _)| start).collect();
+    let places: Vec<usize> = memmem::find_iter(text.as_bytes(), old).collect();
     for place in &places {
         // A place that begins inside this one ends at most a length behind it.
         let end = (place + 2 * old.len()).min(text.len());
-        let near = text.get(..text.floor_char_boundary(end)).unwrap_or(text);
-        if let Some(next) = next_place(near, old, *place).filter(|next| *next < place + old.len()) {
+        let near = text.get(*place..text.floor_char_boundary(end)).unwrap_or(text);
+        let next = overlapping(near, old).nth(1).map(|next| place + next);
+        if let Some(next) = next.filter(|next| *next < place + old.len()) {
             return Err(ToolError::new(
                 ErrorCode::EditAmbiguous,
                 format!(
@@ -129,13 +138,6 @@ fn find_all(text: &str, old: &str) -> Result<Vec<usize>, ToolError> {
         }
     }
     Ok(places)
-}
-
-/// The next place behind the start of this one, overlapping or not.
-fn next_place(text: &str, old: &str, place: usize) -> Option<usize> {
-    let step = text.get(place..)?.chars().next()?.len_utf8();
-    let rest = text.get(place + step..)?;
-    Some(place + step + rest.find(old)?)
 }
 
 /// The lines at which places start, numbered and bounded.
@@ -154,20 +156,21 @@ fn list(text: &str, places: &[usize]) -> String {
 
 /// The number of the line that holds a byte, counted from 1.
 pub(crate) fn line_of(text: &str, byte: usize) -> usize {
-    1 + text.bytes().take(byte).filter(|byte| *byte == b'\n').count()
+    1 + memchr_iter(b'\n', text.as_bytes().get(..byte).unwrap_or_default()).count()
 }
 
 /// A text with every line break as `\n`, and the way back to its bytes.
 struct Flat<'a> {
     body: &'a str,
-    text: String,
+    text: Cow<'a, str>,
     /// Where a `\r` was left out: the places of its `\n` in `text`.
     pairs: Vec<usize>,
 }
 
 impl<'a> Flat<'a> {
     fn new(body: &'a str) -> Self {
-        let pairs = body.match_indices("\r\n").enumerate().map(|(left_out, (at, _))| at - left_out);
+        let pairs = memmem::find_iter(body.as_bytes(), b"\r\n");
+        let pairs = pairs.enumerate().map(|(left_out, at)| at - left_out);
         Self { body, text: flatten(body), pairs: pairs.collect() }
     }
 
@@ -176,10 +179,30 @@ impl<'a> Flat<'a> {
         at + self.pairs.partition_point(|pair| *pair < at)
     }
 
+    /// The one place to replace; none if there is none.
+    fn find_only(&self, exact: &str, old: &str) -> Result<Vec<usize>, ToolError> {
+        let places: Vec<usize> = overlapping(&self.text, old).take(COUNTED).collect();
+        if places.len() < 2 {
+            return Ok(places);
+        }
+        // Other places that differ in line endings alone do not make it ambiguous.
+        let exactly = |place: &usize| {
+            let there = self.back(*place)..self.back(*place + old.len());
+            self.body.get(there).is_some_and(|there| there == exact)
+        };
+        let mut exact: Vec<usize> = places.iter().copied().filter(exactly).collect();
+        if exact.is_empty() || places.len() == COUNTED {
+            exact = places;
+        }
+        only(&self.text, exact)
+    }
+
     fn replace(&self, bom: &str, places: &[usize], old: &str, new: &str) -> Plan {
         let (head, tail) = common_ends(old, new);
         let middle = new.get(head..new.len() - tail).unwrap_or(new);
-        let mut plan = Plan { text: bom.to_owned(), spans: Vec::new(), lines: Vec::new() };
+        let mut text = String::with_capacity(bom.len() + self.body.len() + middle.len());
+        text.push_str(bom);
+        let mut plan = Plan { text, spans: Vec::new(), lines: Vec::new() };
         let mut done = 0;
         let mut lines = Lines::default();
         for place in places {
@@ -216,7 +239,7 @@ struct Lines {
 impl Lines {
     fn at(&mut self, text: &str, place: usize) -> usize {
         let part = text.get(self.counted..place).unwrap_or_default();
-        self.breaks += part.bytes().filter(|byte| *byte == b'\n').count();
+        self.breaks += memchr_iter(b'\n', part.as_bytes()).count();
         self.counted = place;
         self.breaks + 1
     }

@@ -30,6 +30,24 @@ async fn an_edit_changes_one_place_and_shows_the_diff() {
 }
 
 #[tokio::test]
+async fn the_encoding_of_a_file_is_kept_and_what_it_lacks_is_refused() {
+    let fixture = Fixture::new();
+    fixture.put("old", b"const x = 1;\n// caf\xe9 note\n");
+    let edit = |path: &str, old: &str, new: &str| json!({"path": path, "old_string": old, "new_string": new});
+    fixture.text("Read", json!({"path": "old"})).await;
+    let text = fixture.text("Edit", edit("old", "x = 1", "ü = 2")).await;
+    assert_eq!(text, "edited `old`: replaced 1 place, at line 1; its windows-1252 kept");
+    assert_eq!(fixture.get("old"), b"const \xfc = 2;\n// caf\xe9 note\n");
+    let error = fixture.error("Edit", edit("old", "café", "→"), ErrorCode::InvalidArgument).await;
+    assert!(error.text.contains("windows-1252, which has no `→`"), "{error}");
+    let wide = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>();
+    fixture.put("wide", wide("\u{feff}one\r\ntwo\r\n"));
+    let text = fixture.text("Edit", edit("wide", "one\ntwo", "1\n😀")).await;
+    assert!(text.contains("; its UTF-16BE kept; you had not read"), "{text}");
+    assert_eq!(fixture.get("wide"), wide("\u{feff}1\r\n😀\r\n"));
+}
+
+#[tokio::test]
 async fn all_places_are_listed() {
     let fixture = Fixture::new();
     fixture.put("a", "x\n".repeat(12));
@@ -94,7 +112,9 @@ async fn every_error_names_the_canonical_file_for_the_guard() {
     fixture.put("dir/a", "text text\n");
     fixture.put("dir/binary", b"\0\x01");
     fixture.put("dir/latin1", b"one\ngr\xfcn\n");
-    fixture.put("dir/utf16", b"\xff\xfea\0");
+    fixture.put("dir/utf8", ["grün\n".as_bytes(), b"\xfc\n"].concat());
+    fixture.put("dir/utf16", b"\xff\xfea");
+    fixture.text("Read", json!({"path": "dir/latin1"})).await;
     fixture.text("Read", json!({"path": "dir/a"})).await;
     for (path, old, code, why) in [
         ("dir/../dir/a", "none", ErrorCode::EditNoMatch, "not in the file"),
@@ -108,8 +128,9 @@ async fn every_error_names_the_canonical_file_for_the_guard() {
             "near names there: `dir/latin1`; to create a file use Write",
         ),
         ("dir/binary", "x", ErrorCode::ToolBinaryContent, "is binary"),
-        ("dir/latin1", "x", ErrorCode::ToolBinaryContent, "old encoding (first seen at line 2)"),
-        ("dir/utf16", "x", ErrorCode::ToolBinaryContent, "UTF-16"),
+        ("dir/latin1", "x", ErrorCode::EditNoMatch, "not in the file"),
+        ("dir/utf8", "x", ErrorCode::ToolBinaryContent, "broken bytes (first at line 2)"),
+        ("dir/utf16", "x", ErrorCode::ToolBinaryContent, "broken UTF-16"),
         ("dir", "x", ErrorCode::InvalidArgument, "is a directory"),
     ] {
         let input = json!({"path": path, "old_string": old, "new_string": "new"});

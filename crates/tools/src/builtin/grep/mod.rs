@@ -20,7 +20,9 @@ use self::{
     scan::{Scan, Scanner},
 };
 use super::{
-    Shared, Stop, arguments, fs, question,
+    Shared, Stop, arguments,
+    encoding::NotText,
+    fs, question,
     search::{Counter, Left, Names, Scope, check_pattern, quoted, wanted},
 };
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
@@ -141,7 +143,7 @@ fn grep(
         let binary =
             search.file(&scope.place.path, &mut Scanner::new(&matcher, search.mode, limit), stop);
         if binary {
-            return Err(super::text::binary(&scope.place.path, "binary"));
+            return Err(NotText::Binary.refusal(&scope.place.path));
         }
     }
     stop.check()?;

@@ -2,15 +2,18 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use super::*;
-use crate::builtin::fixture::Fixture;
+use super::{window::MAX_BYTES, *};
+use crate::builtin::{fixture::Fixture, text::LINE_CHARS};
 
 #[tokio::test]
 async fn lines_come_back_numbered_without_marks_that_models_do_not_see() {
     let fixture = Fixture::new();
     fixture.put("a", "\u{feff}one\r\n\ttwo\r\n\r\nfour");
     let text = fixture.text("Read", json!({"path": "a"})).await;
-    assert_eq!(text, "     1\tone\n     2\t\ttwo\n     3\t\n     4\tfour\n");
+    assert_eq!(
+        text,
+        "     1\tone\n     2\t\ttwo\n     3\t\n     4\tfour\n(no line break at the end of the file)\n"
+    );
     fixture.put("empty", "");
     assert_eq!(fixture.text("Read", json!({"path": "empty"})).await, "(`empty` is empty)\n");
     fixture.put("key", "api_key = \"sk-ant-REDACTED-0123456789abcdef\"\n");
@@ -71,17 +74,37 @@ async fn content_that_is_not_text_is_refused_by_name() {
     let fixture = Fixture::new();
     fixture.put("png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
     fixture.put("late", [vec![b'a'; 200_000], vec![0]].concat());
-    fixture.put("utf16", b"\xff\xfea\0b\0");
-    for (path, what) in [("png", "binary"), ("late", "binary"), ("utf16", "UTF-16 text")] {
+    fixture.put("utf32", b"\xff\xfe\0\0a\0\0\0");
+    fixture.put("nul", b"\xff\xfea\0\0\0");
+    for (path, what) in
+        [("png", "binary"), ("late", "binary"), ("nul", "binary"), ("utf32", "UTF-32 text")]
+    {
         let error =
             fixture.error("Read", json!({ "path": path }), ErrorCode::ToolBinaryContent).await;
         assert!(error.text.contains(what), "{error}");
     }
-    fixture.put("latin1", b"gr\xfcn\n");
-    let text = fixture.text("Read", json!({"path": "latin1"})).await;
-    assert_eq!(
-        text,
-        "     1\tgr\u{fffd}n\n(the file is not all UTF-8: \u{fffd} stands for bytes that are not)\n"
+}
+
+#[tokio::test]
+async fn other_encodings_than_utf_8_are_read_and_named() {
+    let fixture = Fixture::new();
+    fixture.put("old", b"gr\xfcn\n");
+    let text = fixture.text("Read", json!({"path": "old"})).await;
+    let (line, remark) = text.split_once('\n').unwrap();
+    assert_eq!(line, "     1\tgrün");
+    assert!(remark.starts_with("(the file is not UTF-8 and was read as windows-1252"), "{text}");
+    let wide = "\u{feff}grün\r\n😀".repeat(20_000);
+    fixture.put("wide", wide.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>());
+    let input = json!({"path": "wide", "offset": 20_000, "limit": 1});
+    let text = fixture.text("Read", input).await;
+    assert!(text.starts_with(" 20000\t😀\u{feff}grün\n(lines 20000 to 20000 of 20001;"), "{text}");
+    assert!(text.ends_with("(the file is in UTF-16BE; changes are written in it)\n"), "{text}");
+    fixture.put("broken", "grün\n".repeat(9) + "x");
+    let broken = [fixture.get("broken"), b"\xfc\n".to_vec()].concat();
+    fixture.put("broken", broken);
+    let text = fixture.text("Read", json!({"path": "broken"})).await;
+    assert!(
+        text.contains("    10\tx\u{fffd}\n(the file is UTF-8 with broken bytes (first at line 10)")
     );
 }
 

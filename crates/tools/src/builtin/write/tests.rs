@@ -22,13 +22,25 @@ async fn creating_and_overwriting_are_told_apart() {
     );
     let again = json!({"path": "dir/new/a", "content": "two\nthree\n"});
     let overwritten = fixture.call("Write", again.clone()).await.unwrap();
-    assert_eq!(overwritten.text, "overwrote `dir/new/a` (2 lines, 10 bytes)");
+    assert_eq!(
+        overwritten.text,
+        "overwrote `dir/new/a` (2 lines, 10 bytes, before 1 line, 4 bytes)"
+    );
     assert_eq!(fixture.get("dir/new/a"), b"two\nthree\n");
     let same = fixture.call("Write", again).await.unwrap();
     assert_eq!(same.text, "`dir/new/a` has exactly this content already");
     fixture.put("old", "x");
     let unseen = fixture.text("Write", json!({"path": "old", "content": "y"})).await;
-    assert_eq!(unseen, "overwrote `old` (1 line, 1 byte; you had not read it before)");
+    assert_eq!(
+        unseen,
+        "overwrote `old` (1 line, 1 byte, before 1 line, 1 byte; you had not read it before)"
+    );
+    let emptied = fixture.text("Write", json!({"path": "old", "content": ""})).await;
+    assert_eq!(emptied, "emptied `old` (it had 1 line, 1 byte)");
+    let empty = fixture.text("Write", json!({"path": "empty", "content": ""})).await;
+    assert_eq!(empty, "created `empty` (0 lines, 0 bytes)");
+    let missing = fixture.error("Write", json!({"path": "old"}), ErrorCode::InvalidArgument).await;
+    assert!(missing.text.contains("`content` is missing"), "{missing}");
 }
 
 #[tokio::test]
@@ -73,6 +85,25 @@ async fn mode_line_endings_mark_and_link_survive_and_nothing_is_left_behind() {
     assert_eq!(fixture.names(), ["a", "link"]);
     // What the file holds now is known: the next Write is not stale.
     fixture.text("Write", json!({"path": "a", "content": "z"})).await;
+}
+
+#[tokio::test]
+async fn an_encoding_is_kept_and_what_it_cannot_hold_or_is_binary_is_refused() {
+    let fixture = Fixture::new();
+    fixture.put("wide", b"\xff\xfea\0\r\0\n\0");
+    let text = fixture.text("Write", json!({"path": "wide", "content": "b\n"})).await;
+    assert!(text.contains("its CRLF line endings and byte-order mark and UTF-16LE kept"), "{text}");
+    assert_eq!(fixture.get("wide"), b"\xff\xfeb\0\r\0\n\0");
+    fixture.put("old", b"gr\xfcn\n");
+    fixture.text("Write", json!({"path": "old", "content": "blau, süß\n"})).await;
+    assert_eq!(fixture.get("old"), b"blau, s\xfc\xdf\n");
+    let lacking = json!({"path": "old", "content": "→\n"});
+    let error = fixture.error("Write", lacking, ErrorCode::InvalidArgument).await;
+    assert!(error.text.contains("windows-1252, which has no `→`"), "{error}");
+    fixture.put("binary", b"a\0b");
+    let binary = json!({"path": "binary", "content": "text"});
+    fixture.error("Write", binary, ErrorCode::ToolBinaryContent).await;
+    assert_eq!(fixture.get("binary"), b"a\0b");
 }
 
 #[tokio::test]

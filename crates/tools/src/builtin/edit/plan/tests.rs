@@ -91,6 +91,22 @@ fn line_endings_are_those_of_the_file() {
 }
 
 #[test]
+fn the_exact_bytes_go_before_places_that_differ_in_line_endings() {
+    let mixed = "x\ny\n---\r\nx\r\ny\r\n";
+    assert_eq!(planned(mixed, &change("x\ny", "X\nY")), "X\nY\n---\r\nx\r\ny\r\n");
+    assert_eq!(planned(mixed, &change("x\r\ny", "X\r\nY")), "x\ny\n---\r\nX\r\nY\r\n");
+    assert_eq!(planned(mixed, &every("x\ny", "X\nY")), "X\nY\n---\r\nX\r\nY\r\n");
+    // Neither is exact, or both are.
+    assert_eq!(refused("a\r\nb\n|a\nb\r\n", &change("a\nb\n", "c")).0, ErrorCode::EditAmbiguous);
+    let (code, text) = refused("a\nb a\nb a\r\nb", &change("a\nb", "c"));
+    assert_eq!(code, ErrorCode::EditAmbiguous);
+    assert!(text.contains("2 times"), "{text}");
+    // A match never begins or ends inside of a CRLF.
+    assert_eq!(planned("a\r\nb\nb", &change("\nb", "")), "a\r\nb");
+    assert_eq!(refused("a\r\n", &change("a\r", "b")).0, ErrorCode::EditNoMatch);
+}
+
+#[test]
 fn mark_and_final_newline_stay() {
     assert_eq!(planned("\u{feff}a\n", &change("a", "b")), "\u{feff}b\n");
     assert_eq!(planned("\u{feff}a\n", &change("\u{feff}a", "b")), "\u{feff}b\n");
