@@ -9,6 +9,8 @@ use crate::{ToolError, ToolSpec};
 
 /// How much of a wrong name is quoted, in characters.
 const QUOTED: usize = 60;
+/// How much of an error of the parser is told, in characters.
+const LONGEST_ERROR: usize = 300;
 
 /// The introduction of a tool whose arguments are `T`.
 pub(crate) fn spec<T: JsonSchema>(name: &str, description: &str) -> ToolSpec {
@@ -48,7 +50,24 @@ fn schema<T: JsonSchema>() -> Value {
 pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, input: Value) -> Result<T, ToolError> {
     let allowed = Allowed::of(spec);
     allowed.check(&input)?;
-    serde_json::from_value(input).map_err(|error| allowed.wrong(&error.to_string()))
+    serde_json::from_value(input).map_err(|error| {
+        // It may quote the argument.
+        let error: String = error.to_string().chars().take(LONGEST_ERROR).collect();
+        allowed.wrong(&error)
+    })
+}
+
+/// Refuses a NUL in a text that goes into a file, which would make it binary.
+///
+/// # Errors
+///
+/// `INVALID_ARGUMENT` that names the argument.
+pub(crate) fn without_nul(tool: &str, name: &str, text: &str) -> Result<(), ToolError> {
+    if !text.contains('\0') {
+        return Ok(());
+    }
+    let text = format!("{tool}: `{name}` holds a NUL character, which no text file has; remove it");
+    Err(ToolError::new(ErrorCode::InvalidArgument, text))
 }
 
 /// What a schema says about the arguments, for errors.

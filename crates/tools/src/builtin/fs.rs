@@ -111,6 +111,7 @@ pub(crate) fn store(
             .map_err(|error| failed(error.into()))?;
         if metadata.nlink() > 1 {
             check(&dir, name, place, stop, &storing)?;
+            let _alone = workspace.unsteady();
             return write_in_place(&dir, name, bytes, "it has several hard links").map_err(failed);
         }
     }
@@ -120,6 +121,7 @@ pub(crate) fn store(
     {
         drop(file);
         check(&dir, name, place, stop, &storing)?;
+        let _alone = workspace.unsteady();
         return write_in_place(&dir, name, bytes, "its owner cannot be kept otherwise")
             .map_err(failed);
     }
@@ -136,6 +138,7 @@ pub(crate) fn refused(doing: &str, error: &io::Error) -> ToolError {
     let advice = match error.kind() {
         io::ErrorKind::PermissionDenied => "; check the permissions of the file and its folder",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space",
+        io::ErrorKind::FileTooLarge => "; the system limits how large a file may be, write less",
         io::ErrorKind::ReadOnlyFilesystem => "; this file system cannot be written",
         io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
             "; a file is in the way where a folder is needed"

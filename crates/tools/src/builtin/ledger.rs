@@ -72,6 +72,11 @@ impl Ledger {
         }
     }
 
+    /// Whether the session ever saw this file.
+    pub(crate) fn knows(&self, path: &str) -> bool {
+        self.pages.lock().unwrap_or_else(PoisonError::into_inner).hashes.contains_key(path)
+    }
+
     /// Compares content with what the session saw last.
     pub(crate) fn compare(&self, path: &str, bytes: &[u8]) -> Seen {
         let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);

@@ -93,6 +93,7 @@ fn read(shared: &Shared, wanted: &ReadArguments, stop: &Stop) -> Result<ToolOutp
     }
     place.require_file()?;
     let mark = shared.ledger.mark();
+    let _whole = workspace.steady();
     let (mut file, _) = fs::open(workspace, &place.path)?;
     let mut window = Window::new(wanted.offset, wanted.limit);
     let mut text = Text::default();

@@ -8,7 +8,7 @@
 use std::{
     fmt, io,
     path::{Component, Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use cap_std::{
@@ -21,8 +21,8 @@ use crate::ToolError;
 
 /// As many links as Linux follows before it gives up.
 const MAX_LINKS: usize = 40;
-/// The longest path that Linux takes, in bytes.
-const MAX_PATH: usize = 4096;
+/// The longest path that Linux takes, in bytes, without its closing NUL.
+const MAX_PATH: usize = 4095;
 /// The longest name that common file systems take, in bytes.
 const MAX_NAME: usize = 255;
 
@@ -35,6 +35,7 @@ pub struct Workspace {
     dir: Arc<Dir>,
     path: PathBuf,
     given: PathBuf,
+    in_place: Arc<RwLock<()>>,
 }
 
 impl Workspace {
@@ -55,7 +56,7 @@ impl Workspace {
         // A folder that can be opened but not listed fails later, far from its cause.
         dir.entries().map_err(refused)?;
         let given = std::path::absolute(path).map_err(refused)?;
-        Ok(Self { dir: Arc::new(dir), path: real, given })
+        Ok(Self { dir: Arc::new(dir), path: real, given, in_place: Arc::default() })
     }
 
     /// The canonical path of the folder.
@@ -66,6 +67,16 @@ impl Workspace {
 
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
+    }
+
+    /// Held while a file is read whose content must not change half-way.
+    pub(crate) fn steady(&self) -> RwLockReadGuard<'_, ()> {
+        self.in_place.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held while a file is written in place, and not replaced in one step.
+    pub(crate) fn unsteady(&self) -> RwLockWriteGuard<'_, ()> {
+        self.in_place.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Finds the one place that `path` means, following links inside the root.

@@ -95,6 +95,7 @@ fn write(
         let text = format!("Write: `content` is over {} MiB; write less", fs::LARGEST >> 20);
         return Err(ToolError::new(ErrorCode::InvalidArgument, text));
     }
+    arguments::without_nul("Write", "content", &content)?;
     if place.metadata.is_none() {
         return create(shared, place, &content, stop);
     }
@@ -111,8 +112,9 @@ fn create(
     stop: &Stop,
 ) -> Result<ToolOutput, ToolError> {
     let path = &place.path;
+    let gone = if shared.ledger.knows(path) { "; it was gone since you saw it" } else { "" };
     store(shared, place, content.as_bytes(), stop)?;
-    let text = format!("created `{path}` ({})", size(content));
+    let text = format!("created `{path}` ({}{gone})", size(content));
     Ok(ToolOutput::text(text).with_diff(diff(path, "", content)))
 }
 

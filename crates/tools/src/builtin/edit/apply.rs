@@ -10,6 +10,7 @@ use crate::{
     ToolError, ToolOutput,
     builtin::{
         Shared, Stop,
+        arguments::without_nul,
         encoding::{Encoding, decode},
         fs::{self, StoreError},
         ledger::Seen,
@@ -35,8 +36,14 @@ pub(crate) fn apply(
 ) -> Result<ToolOutput, ToolError> {
     let path = &place.path;
     if place.metadata.is_none() {
-        return Err(missing(&shared.workspace, path, "; to create a file use Write"));
+        let advice = match shared.ledger.knows(path) {
+            true => "; it was removed or renamed since you saw it",
+            false => "; to create a file use Write",
+        };
+        return Err(missing(&shared.workspace, path, advice));
     }
+    without_nul("Edit", "old_string", change.old)?;
+    without_nul("Edit", "new_string", change.new)?;
     place.require_file()?;
     let (bytes, metadata) = fs::load(&shared.workspace, path)?;
     let (text, encoding) = decode(&bytes).map_err(|what| what.refusal(path))?;

@@ -95,4 +95,6 @@ impl Tool for Edit {
 }
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod tests;

@@ -108,7 +108,9 @@ fn the_end_of_the_file_and_of_the_text_are_names_too() {
 #[test]
 fn a_line_break_that_the_end_of_the_file_lacks_is_named() {
     let message = explained("one\nkey: 1", "key: 1\n");
-    assert!(message.contains("     2\tkey: 1\nthe file ends there without a line break; leave out"));
+    assert!(
+        message.contains("     2\tkey: 1\nthe file ends there without a line break; leave out")
+    );
 }
 
 #[test]
