@@ -44,4 +44,7 @@ pub enum Touched {
     Write(String),
     /// A shell command that runs a patch program.
     PatchCommand(String),
+    /// A shell command in which every patch program did its work, whatever came
+    /// of the rest of it.
+    PatchApplied(String),
 }

@@ -19,7 +19,12 @@ pub(crate) fn text<'a>(input: &'a Value, name: &str) -> Option<&'a str> {
 
 /// A path of the input, on one line.
 pub(crate) fn path(input: &Value) -> String {
-    text(input, "path").map_or_else(|| "?".to_owned(), |path| visible(path, false, SHOWN))
+    text(input, "path").map_or_else(|| "?".to_owned(), line)
+}
+
+/// A text on one line.
+pub(crate) fn line(text: &str) -> String {
+    visible(text, false, SHOWN)
 }
 
 /// The whole text up to 8 KiB, beyond it the head and the tail.

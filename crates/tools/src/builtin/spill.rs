@@ -44,12 +44,19 @@ impl Outputs {
         Path::new(path).starts_with(workspace.path()).then(|| workspace.clone())
     }
 
+    /// The path of the folder, which is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// Where the folder cannot be made.
+    pub(crate) fn folder(&self) -> io::Result<PathBuf> {
+        let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Folder::of(&mut folder)?.workspace.path().to_path_buf())
+    }
+
     fn create(&self) -> io::Result<(std::fs::File, PathBuf)> {
         let mut folder = self.folder.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = match &mut *folder {
-            Some(folder) => folder,
-            None => folder.insert(Folder::create()?),
-        };
+        let folder = Folder::of(&mut folder)?;
         folder.files += 1;
         let name = |number| format!("output-{number}.txt");
         if let Some(old) = folder.files.checked_sub(KEPT_FILES) {
@@ -64,6 +71,13 @@ impl Outputs {
 }
 
 impl Folder {
+    fn of(folder: &mut Option<Self>) -> io::Result<&mut Self> {
+        match folder {
+            Some(folder) => Ok(folder),
+            None => Ok(folder.insert(Self::create()?)),
+        }
+    }
+
     fn create() -> io::Result<Self> {
         let path = std::env::temp_dir().join(format!("turnbuckle-{}", Mark::new()?));
         DirBuilder::new().mode(0o700).create(&path)?;

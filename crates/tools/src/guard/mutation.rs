@@ -37,12 +37,22 @@ impl MutationGuard {
         Self { redact, failed: BTreeMap::new() }
     }
 
+    /// What worked is counted anew.
+    fn clear(&mut self, touched: Option<&Touched>) {
+        let counted = match touched {
+            Some(Touched::Edit(path) | Touched::Write(path)) => Counted::File(path.clone()),
+            Some(Touched::PatchCommand(_) | Touched::PatchApplied(_)) => Counted::PatchCommands,
+            None => return,
+        };
+        self.failed.remove(&counted);
+    }
+
     fn strike(&mut self, touched: &Touched, error: &ToolError) -> Aftermath {
         let (counted, kind, target) = match touched {
             Touched::Edit(path) => (Counted::File(path.clone()), "edit", path),
             Touched::PatchCommand(command) => (Counted::PatchCommands, "shell_patch", command),
             // A failed Write says why it was refused and cannot half match: no strike.
-            Touched::Write(_) => return Aftermath::Continue,
+            Touched::Write(_) | Touched::PatchApplied(_) => return Aftermath::Continue,
         };
         let mismatch = SafeText::redacted(&error.text, &*self.redact);
         let mismatches = self.failed.entry(counted).or_default();
@@ -63,15 +73,12 @@ impl Guard for MutationGuard {
     fn after(&mut self, _call: &Call, outcome: &ToolOutcome) -> Aftermath {
         match &outcome.result {
             Ok(output) => {
-                match &output.touched {
-                    Some(Touched::Edit(path) | Touched::Write(path)) => {
-                        self.failed.remove(&Counted::File(path.clone()));
-                    }
-                    Some(Touched::PatchCommand(_)) => {
-                        self.failed.remove(&Counted::PatchCommands);
-                    }
-                    None => {}
-                }
+                self.clear(output.touched.as_ref());
+                Aftermath::Continue
+            }
+            // The patch landed, and something else in the command did not work.
+            Err(ToolError { touched: touched @ Some(Touched::PatchApplied(_)), .. }) => {
+                self.clear(touched.as_ref());
                 Aftermath::Continue
             }
             Err(error) if outcome.started => match &error.touched {
@@ -157,6 +164,15 @@ mod tests {
             ended_at(&[patch("patch", false), patch("patch", true), patch("patch", false)]),
             None
         );
+    }
+
+    #[test]
+    fn a_patch_that_landed_in_a_command_that_failed_is_a_success() {
+        let failed = || outcome(Touched::PatchCommand("patch -p1".into()), false);
+        let landed = || outcome(Touched::PatchApplied("patch -p1 && make".into()), false);
+        assert_eq!(ended_at(&[landed(), landed(), landed()]), None);
+        assert_eq!(ended_at(&[failed(), landed(), failed()]), None);
+        assert_eq!(ended_at(&[failed(), landed(), failed(), failed()]), Some(3));
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! `process` runs a shell in a session of its own, `tree` ends what it started
 //! and `processes` finds that, `output` bounds what it prints, `report` tells the
-//! model, `patch` finds the patch programs in a command.
+//! model, `patch` finds the patch programs in a command and `witness` sees how
+//! they ended.
 
 mod output;
 mod patch;
@@ -11,6 +12,7 @@ mod processes;
 mod report;
 mod stream;
 mod tree;
+mod witness;
 
 use std::{io, path::Path, time::Duration};
 
@@ -23,7 +25,12 @@ use turnbuckle_errors::ErrorCode;
 
 pub use self::patch::patch_command;
 pub(crate) use self::processes::Mark;
-use self::{process::Job, report::report};
+use self::{
+    patch::{Patches, patches},
+    process::Job,
+    report::report,
+    witness::{Seen, Witness},
+};
 use super::{Shared, arguments, question};
 use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
 
@@ -31,6 +38,8 @@ use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched}
 const DEFAULT_LIMIT: Duration = Duration::from_secs(60);
 /// The most a command may ask for.
 const MAX_LIMIT: Duration = Duration::from_secs(300);
+/// How many failed patch programs, or processes that are left, a result lists.
+const LISTED: usize = 10;
 /// The longest single argument that Linux takes, its end included, in bytes.
 const MAX_COMMAND: usize = 128 * 1024 - 1;
 
@@ -69,12 +78,10 @@ impl Bash {
         Self { spec: arguments::spec::<BashArguments>("Bash", DESCRIPTION), shared, has_bash }
     }
 
-    /// The shell for a command.
-    ///
-    /// `git apply x | tail` ends with the exit code of `tail`: a command that
-    /// applies a patch runs with `pipefail`, so that the patch decides.
-    const fn shell(&self, patches: bool) -> &'static [&'static str] {
-        match (self.has_bash, patches) {
+    /// The shell for a command; `pipefail` where a pipe could hide how a patch
+    /// program ended and nobody else sees it.
+    const fn shell(&self, pipefail: bool) -> &'static [&'static str] {
+        match (self.has_bash, pipefail) {
             (true, true) => &["/bin/bash", "-o", "pipefail", "-c"],
             (true, false) => &["/bin/bash", "-c"],
             // Not every `sh` knows `pipefail`.
@@ -95,31 +102,76 @@ impl Tool for Bash {
 
     fn describe(&self, input: &Value) -> String {
         let command = question::text(input, "command").unwrap_or("?");
-        format!("run the shell command: {}", question::whole(command))
+        let folder = question::line(&self.shared.workspace.path().to_string_lossy());
+        let command = question::whole(command);
+        format!("run this shell command in {folder}, with all your rights:\n{command}")
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
         let arguments: BashArguments = arguments::parse(&self.spec, input)?;
         let limit = limit(&arguments)?;
         check_command(&arguments.command)?;
-        let patch = patch_command(&arguments.command);
+        let patches = patches(&arguments.command);
+        let outputs = &self.shared.outputs;
+        let witness = match patches {
+            // Without one the exit code decides.
+            Some(_) => Witness::new(outputs).await.ok(),
+            None => None,
+        };
+        let unseen = |patches: &Patches| patches.past_path || witness.is_none();
         let job = Job {
-            shell: self.shell(patch.is_some()),
+            shell: self.shell(patches.as_ref().is_some_and(unseen)),
             command: &arguments.command,
             folder: self.shared.workspace.path(),
-            outputs: &self.shared.outputs,
+            outputs,
+            witness: witness.as_ref(),
             limit,
         };
         let result = match job.run(&context.cancel).await {
-            Ok(finished) => report(&finished, limit),
-            Err(error) => Err(not_started(&error)),
+            Ok(finished) => report(&finished, &job),
+            Err(error) => Err(not_started(&error, job.folder)),
         };
-        match (result, patch) {
-            (result, None) => result,
-            (Ok(output), Some(patch)) => Ok(output.with_touched(Touched::PatchCommand(patch))),
-            (Err(error), Some(patch)) => Err(error.with_touched(Touched::PatchCommand(patch))),
+        match patches {
+            None => result,
+            Some(patches) => {
+                let seen = witness.as_ref().map(Witness::seen).unwrap_or_default();
+                judged(result, patches.command, &seen)
+            }
         }
     }
+}
+
+/// The result of a command with a patch program in it: a patch that failed is a
+/// failure, whatever the command made of it, and the guard is told.
+fn judged(
+    result: Result<ToolOutput, ToolError>,
+    command: String,
+    seen: &Seen,
+) -> Result<ToolOutput, ToolError> {
+    if seen.any && seen.failed.is_empty() {
+        let touched = Touched::PatchApplied(command);
+        return match result {
+            Ok(output) => Ok(output.with_touched(touched)),
+            Err(error) => Err(error.with_touched(touched)),
+        };
+    }
+    let touched = Touched::PatchCommand(command);
+    let error = match result {
+        Ok(output) if seen.failed.is_empty() => return Ok(output.with_touched(touched)),
+        Ok(output) => ToolError::new(ErrorCode::ToolFailed, output.text),
+        Err(error) if error.code == ErrorCode::TurnAborted => {
+            return Err(error.with_touched(touched));
+        }
+        Err(error) => error,
+    };
+    let which: String =
+        seen.failed.iter().take(LISTED).map(|failed| format!(": {failed}")).collect();
+    let (how, rest) = error.text.split_once('\n').unwrap_or((&error.text, ""));
+    let text = format!(
+        "{how}\n(a patch failed{which}; change files with Edit or Write instead, since a second \
+         failed patch command ends the prompt)\n{rest}"
+    );
+    Err(ToolError::new(error.code, text).with_touched(touched))
 }
 
 fn limit(arguments: &BashArguments) -> Result<Duration, ToolError> {
@@ -152,16 +204,16 @@ fn check_command(command: &str) -> Result<(), ToolError> {
     Err(ToolError::new(ErrorCode::InvalidArgument, format!("Bash: {why}")))
 }
 
-fn not_started(error: &io::Error) -> ToolError {
+fn not_started(error: &io::Error, folder: &Path) -> ToolError {
     let exhausted = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE];
     let code = match Errno::from_io_error(error) {
         Some(errno) if exhausted.contains(&errno) => ErrorCode::ProcessResourceExhausted,
         _ => ErrorCode::ToolFailed,
     };
-    let advice = if error.kind() == io::ErrorKind::NotFound {
-        "; does the workspace still exist under its path?"
+    let advice = if error.kind() == io::ErrorKind::NotFound && !folder.is_dir() {
+        format!("; the workspace `{}` is not there any more: say so and stop", folder.display())
     } else {
-        ""
+        String::new()
     };
     ToolError::new(code, format!("the shell could not be started: {error}{advice}"))
 }

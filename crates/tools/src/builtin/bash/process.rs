@@ -23,6 +23,7 @@ use super::{
     processes::{Mark, VARIABLE},
     stream::Collector,
     tree::{Ended, Tree},
+    witness::Witness,
 };
 use crate::builtin::spill::{Outputs, Spill};
 
@@ -71,6 +72,16 @@ const PASSED: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
+/// Nobody looks on: no terminal, no pager, no editor, no question for a password.
+const FIXED: &[(&str, &str)] = &[
+    ("TERM", "dumb"),
+    ("PAGER", "cat"),
+    ("GIT_PAGER", "cat"),
+    ("GIT_EDITOR", "true"),
+    ("GIT_SEQUENCE_EDITOR", "true"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
 /// What to run.
 #[derive(Debug)]
 pub(super) struct Job<'a> {
@@ -81,6 +92,8 @@ pub(super) struct Job<'a> {
     pub(super) limit: Duration,
     /// Where output goes that is too long to show.
     pub(super) outputs: &'a Arc<Outputs>,
+    /// Who looks at the patch programs in the command.
+    pub(super) witness: Option<&'a Witness>,
 }
 
 /// How a job ended, and what it printed.
@@ -179,13 +192,17 @@ impl Job<'_> {
     fn spawn(&self) -> io::Result<(Box<dyn ChildWrapper>, Tree)> {
         let mark = Mark::new()?;
         let (program, arguments) = self.shell.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut environment = environment(std::env::vars_os());
+        if let Some(witness) = self.witness {
+            witness.adapt(&mut environment);
+        }
         let mut command = CommandWrap::with_new(program, |command| {
             command
                 .args(arguments)
                 .arg(self.command)
                 .current_dir(self.folder)
                 .env_clear()
-                .envs(environment(std::env::vars_os()))
+                .envs(environment)
                 .env(VARIABLE, mark.value(std::env::var_os(VARIABLE)))
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
@@ -220,8 +237,12 @@ pub(super) fn environment(
     let allowed = |name: &OsStr| {
         name.to_str().is_some_and(|name| PASSED.contains(&name) || name.starts_with("LC_"))
     };
-    let fixed = [("TERM", "dumb"), ("PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
-    own.filter(|(name, _)| allowed(name))
-        .chain(fixed.map(|(name, value)| (name.into(), value.into())))
-        .collect()
+    let pair = |(name, value): (&str, &str)| (name.into(), value.into());
+    let mut all: Vec<(OsString, OsString)> =
+        own.filter(|(name, _)| allowed(name)).chain(FIXED.iter().copied().map(pair)).collect();
+    // Without any, programs print question marks for what is not ASCII.
+    if !all.iter().any(|(name, _)| name == "LANG" || name == "LC_ALL" || name == "LC_CTYPE") {
+        all.push(pair(("LANG", "C.UTF-8")));
+    }
+    all
 }

@@ -6,13 +6,10 @@ use rustix::process::Signal;
 use turnbuckle_errors::ErrorCode;
 
 use super::{
-    MAX_LIMIT, output,
-    process::{End, Finished},
+    LISTED, MAX_LIMIT, output,
+    process::{End, Finished, Job},
 };
 use crate::{ToolError, ToolOutput};
-
-/// How many ids of processes a result lists.
-const LISTED: usize = 10;
 
 /// The result for the model. It claims no more than was done.
 ///
@@ -20,8 +17,19 @@ const LISTED: usize = 10;
 ///
 /// `TOOL_FAILED` for an exit code that is not 0 and for a signal,
 /// `TOOL_TIMEOUT`, `TURN_ABORTED`.
-pub(super) fn report(finished: &Finished, limit: Duration) -> Result<ToolOutput, ToolError> {
-    let (code, how) = match finished.end {
+pub(super) fn report(finished: &Finished, job: &Job<'_>) -> Result<ToolOutput, ToolError> {
+    let (code, how) = how(finished, job.limit);
+    let rest = rest(finished);
+    let output = output::render(&finished.stdout, &finished.stderr);
+    let text = format!("{how} (cwd: {})\n{rest}{output}", job.folder.display());
+    match code {
+        None => Ok(ToolOutput::text(text)),
+        Some(code) => Err(ToolError::new(code, text)),
+    }
+}
+
+fn how(finished: &Finished, limit: Duration) -> (Option<ErrorCode>, String) {
+    match finished.end {
         End::Exited(status) if status.success() => (None, "exit code 0".to_owned()),
         End::Exited(status) => (Some(ErrorCode::ToolFailed), exit(status)),
         End::TimedOut => (
@@ -37,13 +45,6 @@ pub(super) fn report(finished: &Finished, limit: Duration) -> Result<ToolOutput,
             Some(ErrorCode::TurnAborted),
             "the prompt was cancelled: the command was ended".to_owned(),
         ),
-    };
-    let rest = rest(finished);
-    let output = output::render(&finished.stdout, &finished.stderr);
-    let text = format!("{how}\n{rest}{output}");
-    match code {
-        None => Ok(ToolOutput::text(text)),
-        Some(code) => Err(ToolError::new(code, text)),
     }
 }
 
@@ -111,10 +112,8 @@ mod tests {
         let (stdout, stderr) = (HeadTail::default(), HeadTail::default());
         let tree = Ended { found, left };
         let finished = Finished { end, stdout, stderr, read, tree };
-        match report(&finished, Duration::from_secs(1)) {
-            Ok(output) => output.text,
-            Err(error) => error.text,
-        }
+        let (_, how) = how(&finished, Duration::from_secs(1));
+        format!("{how}\n{}{}", rest(&finished), output::render(&finished.stdout, &finished.stderr))
     }
 
     #[test]

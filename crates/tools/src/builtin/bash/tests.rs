@@ -14,6 +14,11 @@ fn command(text: &str) -> Value {
     json!({ "command": text })
 }
 
+/// How a result begins.
+fn ended(fixture: &Fixture, how: &str) -> String {
+    format!("{how} (cwd: {})\n", fixture.workspace.path().display())
+}
+
 /// Waits until a file is there and complete (ends with a newline).
 async fn line_in(fixture: &Fixture, name: &str) -> String {
     let read = async {
@@ -49,20 +54,23 @@ async fn a_command_runs_in_the_workspace_root_and_says_its_exit_code() {
     fixture.put("a", "");
     let output = fixture.call("Bash", command("ls; pwd -P; echo oops >&2")).await.unwrap();
     let root = fixture.workspace.path().display();
-    assert_eq!(output.text, format!("exit code 0\n[stdout]\na\n{root}\n[stderr]\noops\n"));
+    let fine = ended(&fixture, "exit code 0");
+    assert_eq!(output.text, format!("{fine}[stdout]\na\n{root}\n[stderr]\noops\n"));
     assert_eq!(output.touched, None);
-    assert_eq!(fixture.text("Bash", command("true")).await, "exit code 0\n(no output)\n");
+    assert_eq!(fixture.text("Bash", command("true")).await, format!("{fine}(no output)\n"));
 }
 
 #[tokio::test]
 async fn failures_and_signals_come_back_with_the_output() {
     let fixture = Fixture::new();
     let error = fixture.error("Bash", command("echo out; exit 3"), ErrorCode::ToolFailed).await;
-    assert_eq!(error.text, "exit code 3\n[stdout]\nout\n");
+    let expected = ended(&fixture, "exit code 3") + "[stdout]\nout\n";
+    assert_eq!(error.text, expected);
     let error = fixture.error("Bash", command("kill -9 $$"), ErrorCode::ToolFailed).await;
-    assert_eq!(error.text, "ended by signal 9 (KILL)\n(no output)\n");
+    assert_eq!(error.text, ended(&fixture, "ended by signal 9 (KILL)") + "(no output)\n");
     let error = fixture.error("Bash", command("no-such-program"), ErrorCode::ToolFailed).await;
-    assert!(error.text.starts_with("exit code 127\n[stderr]\n"), "{error}");
+    let begin = ended(&fixture, "exit code 127") + "[stderr]\n";
+    assert!(error.text.starts_with(&begin), "{error}");
 }
 
 #[tokio::test]
@@ -70,7 +78,8 @@ async fn there_is_no_input_and_no_terminal() {
     let fixture = Fixture::new();
     let script = "cat; test -t 0 || echo no input; (: < /dev/tty) 2>/dev/null || echo no terminal; echo $TERM";
     let text = fixture.text("Bash", command(script)).await;
-    assert_eq!(text, "exit code 0\n[stdout]\nno input\nno terminal\ndumb\n");
+    let fine = ended(&fixture, "exit code 0");
+    assert_eq!(text, fine + "[stdout]\nno input\nno terminal\ndumb\n");
 }
 
 #[tokio::test]
@@ -111,9 +120,14 @@ fn only_allowed_variables_reach_a_command() {
             ("HOME", "/h"),
             ("TERM", "dumb"),
             ("PAGER", "cat"),
+            ("GIT_PAGER", "cat"),
+            ("GIT_EDITOR", "true"),
+            ("GIT_SEQUENCE_EDITOR", "true"),
             ("GIT_TERMINAL_PROMPT", "0")
         ]
     );
+    let bare = environment(std::iter::empty());
+    assert_eq!(bare.last(), Some(&("LANG".into(), "C.UTF-8".into())), "where nothing says UTF-8");
 }
 
 #[tokio::test]
@@ -131,7 +145,8 @@ async fn it_ends_when_the_shell_ends_whatever_holds_the_pipe() {
     let fixture = Fixture::new();
     let run = fixture.call("Bash", command("sleep 300 & echo $! > pid; echo started"));
     let output = timeout(SOON, run).await.unwrap().unwrap();
-    assert!(output.text.starts_with("exit code 0\n(background processes"), "{}", output.text);
+    let begin = ended(&fixture, "exit code 0") + "(background processes";
+    assert!(output.text.starts_with(&begin), "{}", output.text);
     assert!(output.text.ends_with("[stdout]\nstarted\n"), "{}", output.text);
     gone(&line_in(&fixture, "pid").await).await;
 }
@@ -209,7 +224,8 @@ async fn a_flood_is_bounded_and_both_ends_are_shown() {
     let run = fixture.text("Bash", command("seq 1 2000000; printf 'last\\xff' >&2"));
     let text = timeout(SOON, run).await.unwrap();
     assert!(text.len() < 97 * 1024, "{}", text.len());
-    assert!(text.starts_with("exit code 0\n[stdout]\n1\n2\n"));
+    let begin = ended(&fixture, "exit code 0") + "[stdout]\n1\n2\n";
+    assert!(text.starts_with(&begin));
     assert!(text.contains(" bytes left out here) …\n"));
     assert!(text.contains("\n2000000\n[stderr]\nlast\u{fffd}\n"));
 }
@@ -229,20 +245,6 @@ async fn how_long_a_large_flood_takes() {
     let flood = command("head -c 200000000 /dev/zero");
     timeout(SOON, fixture.text("Bash", flood)).await.unwrap();
     println!("one line, 200000000 bytes: {:?}", started.elapsed());
-}
-
-#[tokio::test]
-async fn a_patch_command_is_told_to_the_guard_and_its_failure_is_not_hidden() {
-    let fixture = Fixture::new();
-    let run = fixture.call("Bash", command("patch() { cat > got; }; patch -p1 < /dev/null | cat"));
-    let output = run.await.unwrap();
-    assert_eq!(output.touched, Some(Touched::PatchCommand("patch -p1".to_owned())));
-    let hidden = command("git apply none.patch | tail -1");
-    let error = fixture.error("Bash", hidden, ErrorCode::ToolFailed).await;
-    assert_eq!(error.touched, Some(Touched::PatchCommand("git apply none.patch".to_owned())));
-    // Without a patch in it, a pipe ends as its last command does.
-    let output = fixture.call("Bash", command("false | true")).await.unwrap();
-    assert_eq!(output.touched, None);
 }
 
 #[tokio::test]
@@ -266,8 +268,8 @@ async fn arguments_that_cannot_be_run_are_refused() {
 #[test]
 fn a_machine_without_resources_is_told_apart() {
     let exhausted = io::Error::from_raw_os_error(Errno::AGAIN.raw_os_error());
-    assert_eq!(not_started(&exhausted).code, ErrorCode::ProcessResourceExhausted);
-    let missing = not_started(&io::ErrorKind::NotFound.into());
+    assert_eq!(not_started(&exhausted, Path::new("/")).code, ErrorCode::ProcessResourceExhausted);
+    let missing = not_started(&io::ErrorKind::NotFound.into(), Path::new("/no/such"));
     assert_eq!(missing.code, ErrorCode::ToolFailed);
-    assert!(missing.text.contains("does the workspace still exist"), "{missing}");
+    assert!(missing.text.contains("the workspace `/no/such` is not there any more"), "{missing}");
 }

@@ -4,17 +4,22 @@ use super::*;
 use crate::builtin::fixture::Fixture;
 
 fn asked(tool: &str, input: &Value) -> String {
-    Fixture::new().tool(tool).describe(input)
+    let fixture = Fixture::new();
+    let root = fixture.workspace.path().to_str().unwrap();
+    fixture.tool(tool).describe(input).replace(root, "ROOT")
 }
+
+/// What is asked before a command runs.
+const RUN: &str = "run this shell command in ROOT, with all your rights:\n";
 
 #[test]
 fn the_end_of_a_command_is_not_hidden_by_its_length() {
     let padded = format!("true {}; rm -rf ~", "x".repeat(3000));
     let question = asked("Bash", &json!({ "command": padded }));
-    assert_eq!(question, format!("run the shell command: {padded}"));
+    assert_eq!(question, format!("{RUN}{padded}"));
     let padded = format!("true {}; rm -rf ~", "ä".repeat(100_000));
     let question = asked("Bash", &json!({ "command": padded }));
-    assert!(question.starts_with("run the shell command: true ä"), "the head is shown");
+    assert!(question.starts_with(&format!("{RUN}true ä")), "the head is shown");
     assert!(question.ends_with("ä; rm -rf ~"), "the tail is shown");
     assert!(question.len() < 9 * 1024, "{}", question.len());
     let shown = question.matches('ä').count();
@@ -35,7 +40,7 @@ fn what_a_screen_would_hide_is_spelled_out() {
     let command = "echo \u{1b}[8mhidden\r; \u{202e}x\u{200b}\0\n\tls ä 漢 \u{1f600}";
     let expected = "echo \\u{1b}[8mhidden\\r; \\u{202e}x\\u{200b}\\u{0}\n\tls ä 漢 \u{1f600}";
     let question = asked("Bash", &json!({ "command": command }));
-    assert_eq!(question, format!("run the shell command: {expected}"));
+    assert_eq!(question, format!("{RUN}{expected}"));
     let question = asked("Read", &json!({"path": "a\nb\u{7f}"}));
     assert_eq!(question, "read the file a\\nb\\u{7f}");
     let question = asked("Read", &json!({"path": "a".repeat(10_000)}));
@@ -88,7 +93,7 @@ fn input_that_is_not_right_is_described_all_the_same() {
         ("Read", "read the file ?"),
         ("Write", "write the file ?, as a new one or over the one there (0 lines, 0 bytes)"),
         ("Edit", "change one place in the file ?, from nothing\nto nothing"),
-        ("Bash", "run the shell command: ?"),
+        ("Bash", &format!("{RUN}?")),
     ] {
         for input in [json!({}), json!(null), json!({"path": 1, "command": []})] {
             assert_eq!(asked(tool, &input), expected);

@@ -52,6 +52,11 @@ async fn none_left(text: &str) {
     timeout(SOON, wait).await.unwrap_or_else(|_| panic!("left: {:?}", carriers(text)));
 }
 
+/// How a result begins.
+fn ended(fixture: &Fixture, how: &str) -> String {
+    format!("{how} (cwd: {})\n", fixture.workspace.path().display())
+}
+
 fn command(text: &str) -> Value {
     json!({ "command": format!("{MARKED} {text}") })
 }
@@ -77,9 +82,8 @@ async fn what_left_the_session_ends_with_the_shell() {
     let fixture = Fixture::new();
     let run = fixture.text("Bash", command("setsid sleep 337 & echo hi"));
     let text = timeout(SOON, run).await.unwrap();
-    let expected = "exit code 0\n(background processes were still running and were ended)\n\
-                    [stdout]\nhi\n";
-    assert_eq!(text, expected);
+    let expected = "(background processes were still running and were ended)\n[stdout]\nhi\n";
+    assert_eq!(text, ended(&fixture, "exit code 0") + expected);
     let mark = mark(&fixture, 0).await;
     assert_eq!(carriers(&mark), [0; 0]);
 }
@@ -90,8 +94,9 @@ async fn what_left_the_session_and_holds_no_pipe_ends_with_the_shell() {
     let script = "setsid sleep 338 > /dev/null 2>&1 < /dev/null & set -m; sleep 339 > /dev/null 2>&1 & exit 3";
     let run = fixture.error("Bash", command(script), ErrorCode::ToolFailed);
     let error = timeout(SOON, run).await.unwrap();
-    let expected = "exit code 3\n(background processes were still running and were ended)\n";
-    assert!(error.text.starts_with(expected), "{error}");
+    let expected = ended(&fixture, "exit code 3")
+        + "(background processes were still running and were ended)\n";
+    assert!(error.text.starts_with(&expected), "{error}");
     let mark = mark(&fixture, 0).await;
     assert_eq!(carriers(&mark), [0; 0]);
 }
@@ -138,7 +143,8 @@ async fn what_left_the_session_and_ignores_term_is_killed_after_the_grace() {
     let started = Instant::now();
     let run = fixture.text("Bash", command(script));
     let text = timeout(SOON, run).await.unwrap();
-    assert!(text.starts_with("exit code 0\n(background processes"), "{text}");
+    let expected = ended(&fixture, "exit code 0") + "(background processes";
+    assert!(text.starts_with(&expected), "{text}");
     assert!(started.elapsed() >= Duration::from_secs(2), "the grace was given");
     let mark = mark(&fixture, 0).await;
     assert_eq!(carriers(&mark), [0; 0]);
