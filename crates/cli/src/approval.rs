@@ -7,8 +7,8 @@ use tokio::sync::{Mutex, mpsc};
 use turnbuckle_tools::{Answer, ApprovalRequest, Approver};
 
 /// Asks on standard error and reads the answer from standard input, one
-/// question at a time. Anything but `y` is a no, and only what is typed after
-/// the question counts.
+/// question at a time. `y` is a yes to this call, `a` to the tool for the
+/// session; anything else is a no, and only what is typed after the question counts.
 #[derive(Debug, Default)]
 pub(crate) struct AskOnTerminal {
     /// One reader for the process: a question that was given up leaves no other
@@ -23,12 +23,25 @@ impl Approver for AskOnTerminal {
         let lines = keyboard.get_or_insert_with(read_lines);
         forget_what_was_typed(lines);
         let question = crate::output::printable(&request.description);
-        anstream::eprint!("\n{question}\nAllow this? [y/N] ");
+        anstream::eprint!("\n{question}\n{}", choices(request));
         let _ = std::io::stderr().flush();
-        match lines.recv().await {
-            Some(line) if matches!(line.trim(), "y" | "Y" | "yes") => Answer::Allow,
-            _ => Answer::Deny,
-        }
+        lines.recv().await.map_or(Answer::Deny, |line| answer(&line))
+    }
+}
+
+/// What may be typed, and what it means for this question.
+fn choices(request: &ApprovalRequest) -> String {
+    let place = if request.outside.is_some() { "in that folder " } else { "" };
+    // The name comes from the host's tools, and with MCP from others.
+    let tool = crate::output::printable(&request.tool);
+    format!("Allow this? [y]es, [a]lways {tool} {place}in this session, [N]o: ")
+}
+
+fn answer(line: &str) -> Answer {
+    match line.trim() {
+        "y" | "Y" | "yes" => Answer::Allow,
+        "a" | "A" | "always" => Answer::AllowForSession,
+        _ => Answer::Deny,
     }
 }
 
@@ -55,4 +68,43 @@ fn forget_what_was_typed(lines: &mut mpsc::UnboundedReceiver<String>) {
         let _ = tcflush(std::io::stdin(), QueueSelector::IFlush);
     }
     while lines.try_recv().is_ok() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use turnbuckle_tools::Effect;
+
+    use super::*;
+
+    #[test]
+    fn only_a_clear_yes_allows() {
+        for (line, expected) in [
+            ("y\n", Answer::Allow),
+            (" yes ", Answer::Allow),
+            ("a\n", Answer::AllowForSession),
+            ("always", Answer::AllowForSession),
+            ("", Answer::Deny),
+            ("n", Answer::Deny),
+            ("yy", Answer::Deny),
+            ("all", Answer::Deny),
+        ] {
+            assert_eq!(answer(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_question_says_what_always_means() {
+        let mut request = ApprovalRequest {
+            call_id: "1".to_owned(),
+            tool: "Edit".to_owned(),
+            effect: Effect::Mutate,
+            description: "change".to_owned(),
+            outside: None,
+        };
+        let inside = "Allow this? [y]es, [a]lways Edit in this session, [N]o: ";
+        assert_eq!(choices(&request), inside);
+        request.outside = Some("/etc".into());
+        let outside = "Allow this? [y]es, [a]lways Edit in that folder in this session, [N]o: ";
+        assert_eq!(choices(&request), outside);
+    }
 }

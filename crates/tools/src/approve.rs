@@ -1,6 +1,6 @@
 //! Who decides whether a call may run.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use async_trait::async_trait;
 
@@ -60,6 +60,9 @@ pub struct ApprovalRequest {
     pub effect: Effect,
     /// What will happen, in plain words.
     pub description: String,
+    /// The folder outside the workspace that the call would use. Such a call is
+    /// asked about in every mode but read-only, which denies it.
+    pub outside: Option<PathBuf>,
 }
 
 /// The answer to a permission question.
@@ -67,6 +70,9 @@ pub struct ApprovalRequest {
 pub enum Answer {
     /// Run this call.
     Allow,
+    /// Run this call, and further calls of the same tool without a question while
+    /// the session lasts: inside the workspace, or inside the same folder outside.
+    AllowForSession,
     /// Do not run it; the model is told.
     Deny,
 }

@@ -19,7 +19,7 @@ pub use guard::{Admission, Aftermath, Guard, MutationGuard};
 pub use output::{ToolOutput, Touched};
 pub use progress::{MAX_PROGRESS, Progress, ProgressUpdate};
 pub use set::{Admitted, PromptTools, ToolSet};
-pub use tool::{Effect, Tool, ToolContext, ToolSpec};
+pub use tool::{Effect, Outside, Tool, ToolContext, ToolSpec};
 
 #[cfg(feature = "builtin")]
 pub mod builtin;

@@ -1,9 +1,12 @@
 //! The one door through which every call goes.
 
+mod permit;
+
 use std::{
     collections::BTreeMap,
     fmt,
     panic::AssertUnwindSafe,
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -11,10 +14,10 @@ use futures_util::FutureExt as _;
 use serde_json::Value;
 use turnbuckle_errors::{ErrorCode, Failure, Opaque, Redact};
 
+use self::permit::Allowed;
 use crate::{
-    Admission, Aftermath, Answer, ApprovalRequest, Approver, Call, DenyAll, Effect, Guard,
-    MutationGuard, PermissionMode, Tool, ToolContext, ToolError, ToolOutcome, ToolSpec,
-    approve::{PERMISSION_TIMEOUT, Rule},
+    Admission, Aftermath, Approver, Call, DenyAll, Effect, Guard, MutationGuard, PermissionMode,
+    Tool, ToolContext, ToolError, ToolOutcome, ToolSpec,
 };
 
 /// The tools of a session, and the rules under which they run.
@@ -24,6 +27,7 @@ pub struct ToolSet {
     order: Vec<String>,
     mode: PermissionMode,
     approver: Arc<dyn Approver>,
+    allowed: Allowed,
     redact: Arc<dyn Redact>,
 }
 
@@ -36,6 +40,7 @@ impl ToolSet {
             order: Vec::new(),
             mode: PermissionMode::default(),
             approver: Arc::new(DenyAll),
+            allowed: Allowed::default(),
             redact: Arc::new(Opaque),
         }
     }
@@ -50,7 +55,8 @@ impl ToolSet {
         self
     }
 
-    /// Sets which calls run without a question.
+    /// Sets which calls run without a question. What was allowed for the session
+    /// is kept by the set and its clones, so make one set a session.
     #[must_use]
     pub fn with_permissions(mut self, mode: PermissionMode, approver: Arc<dyn Approver>) -> Self {
         self.mode = mode;
@@ -155,8 +161,9 @@ impl PromptTools {
     ///
     /// Cancel safety: dropping the future drops the tool's.
     pub async fn run(&self, call: &Call, admitted: Admitted, context: &ToolContext) -> ToolOutcome {
-        let Admitted { tool, input } = admitted;
-        let run = AssertUnwindSafe(tool.run(input, context)).catch_unwind().await;
+        let Admitted { tool, input, outside } = admitted;
+        let context = context.clone().with_outside(outside);
+        let run = AssertUnwindSafe(tool.run(input, &context)).catch_unwind().await;
         let panicked = |_| {
             let text = format!("the tool `{}` broke down (a fault in it)", call.name);
             Err(ToolError::new(ErrorCode::ToolFailed, text))
@@ -181,12 +188,8 @@ impl PromptTools {
         })?;
         let effect = tool.effect(&input);
         self.ask_guards(call, effect)?;
-        match self.set.mode.rule(effect) {
-            Rule::Run => {}
-            Rule::Deny => return Err(denied("this session is read-only")),
-            Rule::Ask => self.ask(call, tool, &input, effect, context).await?,
-        }
-        Ok(Admitted { tool: Arc::clone(tool), input })
+        let (input, outside) = self.permit(call, tool, input, effect, context).await?;
+        Ok(Admitted { tool: Arc::clone(tool), input, outside })
     }
 
     fn ask_guards(&self, call: &Call, effect: Effect) -> Result<(), ToolError> {
@@ -197,36 +200,6 @@ impl PromptTools {
             }
         }
         Ok(())
-    }
-
-    async fn ask(
-        &self,
-        call: &Call,
-        tool: &Arc<dyn Tool>,
-        input: &Value,
-        effect: Effect,
-        context: &ToolContext,
-    ) -> Result<(), ToolError> {
-        let request = ApprovalRequest {
-            call_id: call.id.clone(),
-            tool: call.name.clone(),
-            effect,
-            description: tool.describe(input),
-        };
-        let answer = tokio::time::timeout(PERMISSION_TIMEOUT, self.set.approver.answer(&request));
-        let answer = tokio::select! {
-            biased;
-            () = context.cancel.cancelled() => return Err(denied("the prompt was cancelled")),
-            answer = answer => answer,
-        };
-        match answer {
-            Ok(Answer::Allow) => Ok(()),
-            Ok(Answer::Deny) => Err(denied("the user did not allow it")),
-            Err(_) => Err(ToolError::new(
-                ErrorCode::PermissionTimeout,
-                "not run: nobody answered the permission question within 120 s",
-            )),
-        }
     }
 
     fn observe(&self, call: &Call, outcome: &ToolOutcome) {
@@ -244,6 +217,8 @@ impl PromptTools {
 pub struct Admitted {
     tool: Arc<dyn Tool>,
     input: Value,
+    /// The folder outside the workspace that it may use.
+    outside: Option<PathBuf>,
 }
 
 impl fmt::Debug for Admitted {

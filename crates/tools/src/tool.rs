@@ -1,5 +1,7 @@
 //! What a tool is.
 
+use std::path::{Path, PathBuf};
+
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +22,14 @@ pub trait Tool: Send + Sync {
     /// permit it. It is content: it may quote the input.
     fn describe(&self, input: &Value) -> String {
         format!("{} {input}", self.spec().name)
+    }
+
+    /// The place outside the workspace that a call with this input would use, if
+    /// it would use one. Whoever permits it lets the call go there, and nowhere
+    /// else: see [`ToolContext::outside`].
+    async fn outside(&self, input: &Value) -> Option<Outside> {
+        let _ = input;
+        None
     }
 
     /// Runs one call.
@@ -45,6 +55,17 @@ pub struct ToolSpec {
     pub input_schema: Value,
 }
 
+/// A place outside the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outside {
+    /// Where the path of the call leads, with all links followed.
+    pub path: PathBuf,
+    /// The folder that must be opened for it.
+    pub folder: PathBuf,
+    /// The arguments with that path in full: what was asked about is what runs.
+    pub input: Value,
+}
+
 /// What a call does to the machine, from weakest to strongest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Effect {
@@ -63,19 +84,32 @@ pub struct ToolContext {
     /// Cancelled when the prompt is.
     pub cancel: CancellationToken,
     progress: Option<Progress>,
+    outside: Option<PathBuf>,
 }
 
 impl ToolContext {
     /// A context that ends with `cancel`, and whose progress nobody reads.
     #[must_use]
     pub const fn new(cancel: CancellationToken) -> Self {
-        Self { cancel, progress: None }
+        Self { cancel, progress: None, outside: None }
     }
 
     /// Says who reads the progress of the call.
     #[must_use]
     pub fn with_progress(mut self, progress: Progress) -> Self {
         self.progress = Some(progress);
+        self
+    }
+
+    /// The folder outside the workspace that this call was permitted to use.
+    #[must_use]
+    pub fn outside(&self) -> Option<&Path> {
+        self.outside.as_deref()
+    }
+
+    /// Lets a call use a folder: only the door does, once it was permitted.
+    pub(crate) fn with_outside(mut self, folder: Option<PathBuf>) -> Self {
+        self.outside = folder;
         self
     }
 

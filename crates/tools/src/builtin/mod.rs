@@ -27,6 +27,7 @@ mod fs;
 mod glob;
 mod grep;
 mod ledger;
+mod outside;
 mod question;
 mod read;
 mod search;
@@ -41,8 +42,8 @@ use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::ErrorCode;
 
 use self::{
-    bash::Bash, edit::Edit, glob::Glob, grep::Grep, ledger::Ledger, read::Read, spill::Outputs,
-    write::Write,
+    bash::Bash, edit::Edit, glob::Glob, grep::Grep, ledger::Ledger, outside::Folders, read::Read,
+    spill::Outputs, write::Write,
 };
 pub use self::{
     bash::patch_command,
@@ -76,6 +77,8 @@ struct Shared {
     workspace: Workspace,
     ledger: Arc<Ledger>,
     outputs: Arc<Outputs>,
+    /// Folders outside the workspace that calls asked for.
+    folders: Arc<Folders>,
     /// Held by the one change that is under way.
     changing: Arc<tokio::sync::Mutex<()>>,
 }
@@ -86,6 +89,7 @@ impl Shared {
             workspace,
             ledger: Arc::default(),
             outputs: Arc::default(),
+            folders: Arc::default(),
             changing: Arc::default(),
         }
     }
@@ -98,7 +102,7 @@ impl Shared {
     ) -> Result<ToolOutput, ToolError> {
         let stop = Stop(context.cancel.child_token());
         let _left_behind = stop.0.clone().drop_guard();
-        let shared = self.clone();
+        let shared = self.at(context);
         let work = tokio::task::spawn_blocking(move || work(&shared, &stop));
         tokio::select! {
             biased;
@@ -123,13 +127,13 @@ impl Shared {
         };
         let stop = Stop(context.cancel.child_token());
         let _left_behind = stop.0.clone().drop_guard();
-        let shared = self.clone();
+        let shared = self.at(context);
         // Waited for even when cancelled: the model must know whether it landed.
         let work = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             work(&shared, &stop)
         });
-        work.await.unwrap_or_else(|_| Err(broke_down()))
+        outside::in_full(work.await.unwrap_or_else(|_| Err(broke_down())), context)
     }
 }
 

@@ -19,7 +19,7 @@ use super::{
     question,
     text::missing,
 };
-use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::{Effect, Outside, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
@@ -72,6 +72,10 @@ impl Tool for Read {
 
     fn describe(&self, input: &Value) -> String {
         format!("read the file {}", question::path(input))
+    }
+
+    async fn outside(&self, input: &Value) -> Option<Outside> {
+        self.shared.outside(input).await
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -15,7 +15,7 @@ use super::{
     text::{bounded_diff, diff},
     workspace::Place,
 };
-use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
+use crate::{Effect, Outside, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
 
 /// The diff in an error that says that the file changed, in bytes.
 const SHORT_DIFF: usize = 2 * 1024;
@@ -67,6 +67,10 @@ impl Tool for Write {
         let colon = if begin.is_empty() { "" } else { ":" };
         let size = size(content);
         format!("write the file {path}, as a new one or over the one there ({size}){colon}{begin}")
+    }
+
+    async fn outside(&self, input: &Value) -> Option<Outside> {
+        self.shared.outside(input).await
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

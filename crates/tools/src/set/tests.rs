@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
-use crate::{ToolOutput, Touched};
+use crate::{Answer, ApprovalRequest, PERMISSION_TIMEOUT, ToolOutput, Touched};
 
 /// A tool that does what a test needs and counts its runs.
 struct Probe {

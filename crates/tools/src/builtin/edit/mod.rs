@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Shared, arguments, question};
-use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
+use crate::{Effect, Outside, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
 
 const DESCRIPTION: &str = "\
 Replaces text in a file of the workspace. `old_string` must be in the file exactly once, character \
@@ -72,6 +72,10 @@ impl Tool for Edit {
         };
         let (old, new) = (side("old_string", "- "), side("new_string", "+ "));
         format!("change {what} in the file {path}, from {old}\nto {new}")
+    }
+
+    async fn outside(&self, input: &Value) -> Option<Outside> {
+        self.shared.outside(input).await
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -21,7 +21,7 @@ use super::{
     },
     workspace::Workspace,
 };
-use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::{Effect, Outside, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 
 const DESCRIPTION: &str = "\
 Finds files of the workspace by their path, newest first. `*` and `?` stay within one name, `**/` \
@@ -72,6 +72,10 @@ impl Tool for Glob {
     fn describe(&self, input: &Value) -> String {
         let pattern = question::text(input, "pattern").unwrap_or("?");
         format!("list the files that fit {}", quoted(pattern))
+    }
+
+    async fn outside(&self, input: &Value) -> Option<Outside> {
+        self.shared.outside(input).await
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {

@@ -25,7 +25,7 @@ use super::{
     fs, question,
     search::{Counter, Left, Names, Scope, check_pattern, quoted, wanted},
 };
-use crate::{Effect, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
+use crate::{Effect, Outside, Tool, ToolContext, ToolError, ToolOutput, ToolSpec};
 
 /// How large a compiled pattern may be, in bytes.
 const COMPILED: usize = 8 * 1024 * 1024;
@@ -99,6 +99,10 @@ impl Tool for Grep {
     fn describe(&self, input: &Value) -> String {
         let pattern = question::text(input, "pattern").unwrap_or("?");
         format!("search files for {}", quoted(pattern))
+    }
+
+    async fn outside(&self, input: &Value) -> Option<Outside> {
+        self.shared.outside(input).await
     }
 
     async fn run(&self, input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
