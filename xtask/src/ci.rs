@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 
 use crate::{
+    bench,
     course::{Course, Outcome},
     test,
     workspace::Workspace,
@@ -22,5 +23,6 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
         let cargo = workspace.cargo(&["run", "--release", "--locked", "--", "demo"]);
         Ok(Outcome::check(&workspace.run("demo", cargo)?))
     });
+    course.part("bench", || bench::gates(workspace));
     Ok(course.finish())
 }

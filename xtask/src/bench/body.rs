@@ -34,12 +34,18 @@ pub(super) fn expected(case: Case) -> String {
     match case.shape {
         Shape::Long | Shape::Apart => (0..case.size).map(word).collect(),
         Shape::Big => "x".repeat(case.size),
+        Shape::Fragments if case.dialect == Dialect::Gemini => {
+            format!(r#"{{"text":"{}"}}"#, FRAGMENT.repeat(case.size))
+        }
         Shape::Fragments => fragments(case.size).concat(),
         Shape::Rounds => arguments().repeat(case.size),
-        Shape::First => word(0).repeat(case.size),
+        Shape::First | Shape::Rest => word(0).repeat(case.size),
         Shape::Paced => (0..PACED_WORDS).map(word).collect::<String>().repeat(case.size),
     }
 }
+
+/// A plain fragment of a call's arguments.
+const FRAGMENT: &str = " word";
 
 /// How many pieces a paced stream has.
 const PACED_WORDS: usize = 20;
@@ -50,7 +56,7 @@ pub(super) fn answer(case: Case) -> Answer {
     match case.shape {
         Shape::Long | Shape::Apart => words(case.size),
         Shape::Paced => words(PACED_WORDS),
-        Shape::First => words(1),
+        Shape::First | Shape::Rest => words(1),
         Shape::Big => text(case.dialect, &["x".repeat(case.size).as_str()]),
         Shape::Fragments => call(case.dialect, &fragments(case.size)),
         Shape::Rounds => call(case.dialect, &[arguments()]),
@@ -71,7 +77,7 @@ fn fragments(count: usize) -> Vec<&'static str> {
         0 => r#"{"path":"a","text":[""#,
         at if at + 1 == count => r#""]}"#,
         at if at % 8 == 0 => r#"",""#,
-        _ => " word",
+        _ => FRAGMENT,
     };
     (0..count).map(piece).collect()
 }
@@ -86,8 +92,25 @@ impl Answer {
     }
 
     fn chat(&mut self, delta: &str, finish: &str) {
+        let padding = self.padding();
         self.event(None, &format!(
-            r#"{{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUvWxYz123","object":"chat.completion.chunk","created":1764500000,"model":"gpt-4o-mini-2024-07-18","system_fingerprint":"fp_0123456789","choices":[{{"index":0,"delta":{delta},"logprobs":null,"finish_reason":{finish}}}]}}"#
+            r#"{{"id":"chatcmpl-AbCdEfGhIjKlMnOpQrStUv","object":"chat.completion.chunk","created":1764500000,"model":"gpt-4o","choices":[{{"index":0,"delta":{delta},"finish_reason":{finish}}}],"obfuscation":"{padding}"}}"#
+        ));
+    }
+
+    /// What OpenAI pads its events with, another text in each.
+    fn padding(&self) -> &'static str {
+        const LETTERS: &str = "kq3ZxA9tWm0bRvE7uYcL5dHsPj2FgN8oXiKzT4wB1";
+        let number = self.ends.len();
+        let from = number * 7 % 29;
+        LETTERS.get(from..from + 4 + number % 9).unwrap_or(LETTERS)
+    }
+
+    /// A response of Gemini, which tells the token counts so far.
+    fn gemini(&mut self, parts: &str, finish: &str) {
+        let (tokens, all) = (self.ends.len() + 1, self.ends.len() + 9);
+        self.event(None, &format!(
+            r#"{{"candidates": [{{"content": {{"parts": [{parts}],"role": "model"}},{finish}"index": 0}}],"usageMetadata": {{"promptTokenCount": 8,"candidatesTokenCount": {tokens},"totalTokenCount": {all},"promptTokensDetails": [{{"modality": "TEXT","tokenCount": 8}}]}},"modelVersion": "gemini-2.5-flash","responseId": "VL-Fao-BIOTbvdIPyZ3HiAQ"}}"#
         ));
     }
 
@@ -152,10 +175,10 @@ fn text(dialect: Dialect, words: &[&str]) -> Answer {
             );
             answer.numbered("response.content_part.added", &format!(r#"{place},"part":{empty}"#));
             for word in words {
-                let word = quoted(word);
+                let (word, padding) = (quoted(word), answer.padding());
                 answer.numbered(
                     "response.output_text.delta",
-                    &format!(r#"{place},"delta":{word},"logprobs":[],"obfuscation":"kq3ZxA9t""#),
+                    &format!(r#"{place},"delta":{word},"logprobs":[],"obfuscation":"{padding}""#),
                 );
             }
             answer.numbered(
@@ -165,6 +188,12 @@ fn text(dialect: Dialect, words: &[&str]) -> Answer {
             let part = part(&whole);
             answer.numbered("response.content_part.done", &format!(r#"{place},"part":{part}"#));
             end_response(&mut answer, &item("completed", &part));
+        }
+        Dialect::Gemini => {
+            for word in words {
+                answer.gemini(&format!(r#"{{"text": {}}}"#, quoted(word)), "");
+            }
+            answer.gemini(r#"{"text": ""}"#, r#""finishReason": "STOP","#);
         }
     }
     answer
@@ -219,10 +248,10 @@ fn call(dialect: Dialect, fragments: &[&str]) -> Answer {
                 &format!(r#""output_index":0,"item":{begun}"#),
             );
             for fragment in fragments {
-                let fragment = quoted(fragment);
+                let (fragment, padding) = (quoted(fragment), answer.padding());
                 answer.numbered(
                     "response.function_call_arguments.delta",
-                    &format!(r#"{place},"delta":{fragment},"obfuscation":"kq3ZxA9t""#),
+                    &format!(r#"{place},"delta":{fragment},"obfuscation":"{padding}""#),
                 );
             }
             let whole = quoted(&fragments.concat());
@@ -231,6 +260,18 @@ fn call(dialect: Dialect, fragments: &[&str]) -> Answer {
                 &format!(r#"{place},"arguments":{whole}"#),
             );
             end_response(&mut answer, &item("completed", &whole));
+        }
+        Dialect::Gemini => {
+            // As Vertex AI streams arguments: pieces of a text, each with its place.
+            let part = |call: &str| format!(r#"{{"functionCall": {{{call}}}}}"#);
+            answer.gemini(&part(r#""name": "read","willContinue": true"#), "");
+            for _ in fragments {
+                let piece = format!(
+                    r#""partialArgs": [{{"jsonPath": "$.text","stringValue": "{FRAGMENT}","willContinue": true}}],"willContinue": true"#
+                );
+                answer.gemini(&part(&piece), "");
+            }
+            answer.gemini(&part(""), r#""finishReason": "STOP","#);
         }
     }
     answer

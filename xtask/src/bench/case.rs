@@ -10,16 +10,18 @@ pub(super) enum Dialect {
     Chat,
     Anthropic,
     Responses,
+    Gemini,
 }
 
 impl Dialect {
-    pub(super) const ALL: [Self; 3] = [Self::Chat, Self::Anthropic, Self::Responses];
+    pub(super) const ALL: [Self; 4] = [Self::Chat, Self::Anthropic, Self::Responses, Self::Gemini];
 
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
             Self::Anthropic => "anthropic",
             Self::Responses => "responses",
+            Self::Gemini => "gemini",
         }
     }
 
@@ -29,6 +31,7 @@ impl Dialect {
             Self::Chat => "chat/completions",
             Self::Anthropic => "messages",
             Self::Responses => "responses",
+            Self::Gemini => "models/a-model:streamGenerateContent?alt=sse",
         }
     }
 }
@@ -50,10 +53,12 @@ pub(super) enum Shape {
     First,
     /// So many streams at once, each with a piece of text every 100 ms.
     Paced,
+    /// So many streams at once, which wait after their first text.
+    Rest,
 }
 
 impl Shape {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Long,
         Self::Apart,
         Self::Big,
@@ -61,6 +66,7 @@ impl Shape {
         Self::Rounds,
         Self::First,
         Self::Paced,
+        Self::Rest,
     ];
 
     pub(super) const fn name(self) -> &'static str {
@@ -72,6 +78,7 @@ impl Shape {
             Self::Rounds => "rounds",
             Self::First => "first",
             Self::Paced => "paced",
+            Self::Rest => "rest",
         }
     }
 }

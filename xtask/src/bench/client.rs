@@ -1,7 +1,7 @@
 //! A client of one case, as a process of its own: it reads, measures itself, and
 //! prints one line of JSON.
 
-use std::{cell::Cell, fs, path::PathBuf, time::Duration};
+use std::{any::Any, cell::Cell, fs, path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
@@ -91,6 +91,9 @@ async fn measured(reader: Reader, case: Case, server: &str) -> Result<Took> {
     // One short answer first, so that what is set up once is not counted.
     let warm = Case { size: 1, shape: Shape::First, ..case };
     Client::of(reader, warm, &format!("http://{server}/{warm}"))?.ask(|| {}).await?;
+    if case.shape == Shape::Rest {
+        return at_rest(&client, case).await;
+    }
     let idle = memory("VmRSS:");
     let firsts = Firsts::default();
     let cpu = cpu_time();
@@ -120,6 +123,23 @@ async fn measured(reader: Reader, case: Case, server: &str) -> Result<Took> {
     })
 }
 
+/// Opens all streams and looks at the memory while they wait.
+async fn at_rest(client: &Client, case: Case) -> Result<Took> {
+    let idle = memory("VmRSS:");
+    let cpu = cpu_time();
+    let open = try_join_all((0..case.size).map(|_| client.begin())).await?;
+    let cpu_ns = u64::try_from(cpu_time().saturating_sub(cpu).as_nanos())?;
+    let held = memory("VmRSS:");
+    let text: String = open.iter().map(|(text, _)| text.as_str()).collect();
+    ensure!(text == body::expected(case), "{case}: the text is not the one that was sent");
+    Ok(Took {
+        cpu_ns,
+        first_us: 0.0,
+        grown_kib: held.zip(idle).map(|(held, idle)| held.saturating_sub(idle)),
+        text_bytes: text.len(),
+    })
+}
+
 /// Either reader behind one face.
 enum Client {
     Ours(Ours),
@@ -144,6 +164,21 @@ impl Client {
             Self::L2 { client, url, case } => {
                 let body = Bytes::from_static(rounds::QUESTION);
                 Ok(yardstick::ask(client, url, case.dialect, body, first).await?.text)
+            }
+        }
+    }
+
+    /// The first text of an answer, and what keeps the rest of it open.
+    async fn begin(&self) -> Result<(String, Box<dyn Any>)> {
+        match self {
+            Self::Ours(ours) => {
+                let (text, open) = ours.begin(&Ours::question()).await?;
+                Ok((text, Box::new(open)))
+            }
+            Self::L2 { client, url, case } => {
+                let body = Bytes::from_static(rounds::QUESTION);
+                let (drain, open) = yardstick::begin(client, url, case.dialect, body).await?;
+                Ok((drain.text, Box::new(open)))
             }
         }
     }

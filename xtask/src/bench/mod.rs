@@ -23,8 +23,8 @@ use anyhow::{Context as _, Result};
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use self::client::Args as ClientArgs;
-use self::{plan::Amount, processes::Program};
-use crate::{counts::Tally, terminal::say, workspace::Workspace};
+use self::{plan::Amount, processes::Program, report::Check};
+use crate::{counts::Tally, course::Outcome, terminal::say, workspace::Workspace};
 
 /// The options of `bench`.
 #[derive(Debug, clap::Args)]
@@ -57,15 +57,32 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
     // There is one part, so that naming it changes nothing.
     let (None | Some(Part::Providers)) = args.only;
     let program = Program::build(workspace)?;
-    let sum = match args.instructions {
+    let checks = match args.instructions {
         true => instructions::count(&program)?,
         false => measure(&program, args)?,
     };
+    say("");
+    say(report::table(&checks));
+    let sum = report::tally(&checks);
     say(sum.line());
     Ok(ExitCode::from(u8::from(sum.failed > 0)))
 }
 
-fn measure(program: &Program, args: &Args) -> Result<Tally> {
+/// Holds the adapters to what a piece of text may cost in instructions and heap
+/// allocations; skipped where valgrind is missing.
+pub(crate) fn gates(workspace: &Workspace) -> Result<Outcome> {
+    if !instructions::can_count() {
+        let skipped = Tally { skipped: 1, ..Tally::default() };
+        return Ok(Outcome { tally: skipped, ..Outcome::default() }
+            .note("bench: skipped, since valgrind is not installed"));
+    }
+    let checks = instructions::gates(&Program::build(workspace)?)?;
+    let tally = report::tally(&checks);
+    let trouble = (tally.failed > 0).then(|| report::table(&checks));
+    Ok(Outcome { tally, trouble, ..Outcome::default() })
+}
+
+fn measure(program: &Program, args: &Args) -> Result<Vec<Check>> {
     let amount = if args.quick { Amount::Quick } else { Amount::Full };
     let mut turns = fastrand::Rng::with_seed(args.seed);
     let server = program.serve()?;
@@ -84,10 +101,7 @@ fn measure(program: &Program, args: &Args) -> Result<Tally> {
         say(row.line());
         rows.push(row);
     }
-    say("");
-    let checks = report::checks(&rows);
-    say(report::table(&checks));
-    Ok(report::tally(&checks))
+    Ok(report::checks(&rows))
 }
 
 /// Is the server of a measurement, until the process is ended.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
 use turnbuckle_providers::{
-    Arguments, AssistantMessage, AttemptContext, ChatRequest, Message, Provider, StreamEvent,
+    Arguments, AssistantMessage, AttemptContext, ChatRequest, EventStream, Message, Provider,
+    StreamEvent,
     anthropic::Anthropic,
+    gemini::Gemini,
     openai_chat::OpenAiChat,
     openai_responses::OpenAiResponses,
     testing::{ScriptedResponse, ScriptedTransport},
@@ -69,12 +71,24 @@ impl Ours {
             Dialect::Chat => build!(OpenAiChat::builder(base)),
             Dialect::Anthropic => build!(Anthropic::builder().base_url(base)),
             Dialect::Responses => build!(OpenAiResponses::builder().base_url(base)),
+            Dialect::Gemini => build!(Gemini::builder().base_url(base)),
         }))
     }
 
     /// A question that any model could be asked.
     pub(super) fn question() -> ChatRequest {
         ChatRequest::new("a-model").with_message(Message::User("What do the notes say?".into()))
+    }
+
+    /// Sends a request and reads its answer up to the first text; the stream stays open.
+    pub(super) async fn begin(&self, request: &ChatRequest) -> Result<(String, EventStream)> {
+        let mut stream = self.0.open(request, AttemptContext::default()).await?;
+        while let Some(event) = stream.next().await {
+            if let StreamEvent::Text(text) = event? {
+                return Ok((text, stream));
+            }
+        }
+        bail!("the stream ended without a text")
     }
 
     /// Sends a request and reads its answer to the end, dropping each piece as a

@@ -20,15 +20,18 @@ pub(super) struct Planned {
     /// Whether it is twice the case before it, and must cost less than
     /// [`LINEAR`] times as much.
     pub(super) doubled: bool,
-    /// Whether the memory must stay within [`MEMORY_KIB`] above the answer.
-    pub(super) memory: bool,
+    /// The most KiB of memory above the answer.
+    pub(super) memory: Option<u64>,
 }
 
 /// The most that twice as much may cost.
 pub(super) const LINEAR: f64 = 2.3;
 
 /// How much more than its answer a reader may hold.
-pub(super) const MEMORY_KIB: u64 = 10 * 1024;
+const MEMORY_KIB: u64 = 10 * 1024;
+
+/// How much a stream that waits may hold.
+const REST_KIB: u64 = 64;
 
 /// Everything that is measured, in the order in which it is.
 pub(super) fn planned(amount: Amount) -> Vec<Planned> {
@@ -40,16 +43,16 @@ pub(super) fn planned(amount: Amount) -> Vec<Planned> {
         case: Case { dialect, shape, size: part(full) },
         ratio: None,
         doubled: false,
-        memory: false,
+        memory: None,
     };
     let mut all = Vec::new();
     for dialect in Dialect::ALL {
         let ratio = match dialect {
             Dialect::Chat | Dialect::Anthropic => 1.0,
-            Dialect::Responses => 1.2,
+            Dialect::Responses | Dialect::Gemini => 1.2,
         };
         let long = plain(dialect, Shape::Long, 300_000);
-        all.push(Planned { ratio: Some(ratio), memory: true, ..long });
+        all.push(Planned { ratio: Some(ratio), memory: Some(MEMORY_KIB), ..long });
         all.push(plain(dialect, Shape::Apart, 300_000));
         for (shape, size) in [(Shape::Big, 8_000_000), (Shape::Fragments, 50_000)] {
             all.push(plain(dialect, shape, size));
@@ -59,5 +62,12 @@ pub(super) fn planned(amount: Amount) -> Vec<Planned> {
     }
     all.push(Planned { ratio: Some(1.5), ..plain(Dialect::Chat, Shape::Rounds, 300) });
     all.push(plain(Dialect::Chat, Shape::Paced, 1000));
+    for dialect in Dialect::ALL {
+        let size = part(1000);
+        all.push(Planned {
+            memory: Some(REST_KIB * size as u64),
+            ..plain(dialect, Shape::Rest, 1000)
+        });
+    }
     all
 }

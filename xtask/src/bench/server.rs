@@ -75,7 +75,7 @@ impl Answers {
 impl Framed {
     fn of(case: Case) -> Self {
         let Answer { bytes, ends } = body::answer(case);
-        let apart = matches!(case.shape, Shape::Apart | Shape::Paced);
+        let apart = matches!(case.shape, Shape::Apart | Shape::Paced | Shape::Rest);
         let mut framed = Self { bytes: Bytes::new(), ends: Vec::new() };
         let mut out = Vec::with_capacity(bytes.len() + bytes.len() / 8);
         let mut chunk = |piece: &[u8]| {
@@ -111,6 +111,14 @@ async fn connection(mut socket: TcpStream, answers: &Answers) -> Result<()> {
             paced(&mut socket, &framed).await?;
             continue;
         }
+        if case.shape == Shape::Rest {
+            // All but the events of the end, and then nothing until the client goes.
+            socket.write_all(head).await?;
+            let first = text_end(case, &framed);
+            socket.write_all(framed.bytes.get(..first).unwrap_or_default()).await?;
+            while socket.read_buf(&mut read).await.unwrap_or(0) > 0 {}
+            return Ok(());
+        }
         // A short answer goes out in one write, as one packet.
         let first = framed.bytes.len().min(CHUNK);
         let (first, rest) = framed.bytes.split_at(first);
@@ -120,6 +128,13 @@ async fn connection(mut socket: TcpStream, answers: &Answers) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Where the chunk with the first text ends.
+fn text_end(case: Case, framed: &Framed) -> usize {
+    let text = body::expected(Case { size: 1, ..case });
+    let at = memchr::memmem::find(&framed.bytes, text.as_bytes()).unwrap_or_default();
+    framed.ends.iter().copied().find(|end| *end > at).unwrap_or(framed.bytes.len())
 }
 
 async fn paced(socket: &mut TcpStream, framed: &Framed) -> Result<()> {

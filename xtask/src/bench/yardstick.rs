@@ -51,6 +51,23 @@ pub(super) async fn ask(
     Ok(drain)
 }
 
+/// Sends one request and reads its answer up to the first text; it stays open.
+pub(super) async fn begin(
+    client: &Client,
+    url: &str,
+    dialect: Dialect,
+    body: Bytes,
+) -> Result<(Drain, impl Sized + use<>)> {
+    let sent = client.post(url).header("content-type", "application/json").body(body).send();
+    let mut chunks = sent.await.context("no answer came")?.bytes_stream();
+    let mut drain = Drain::of(dialect);
+    while drain.text.is_empty() {
+        let chunk = chunks.next().await.context("the answer has no text")?;
+        drain.feed(&chunk.context("the answer was cut")?)?;
+    }
+    Ok((drain, chunks))
+}
+
 /// What has been read of an answer.
 #[derive(Debug)]
 pub(super) struct Drain {
@@ -113,6 +130,21 @@ fn read(dialect: Dialect, line: &[u8], text: &mut String) -> Result<()> {
                 text.push_str(event.delta.as_deref().unwrap_or_default());
             }
         }
+        Dialect::Gemini => {
+            let event: Gemini<'_> = serde_json::from_slice(data).context("an event is no JSON")?;
+            for part in event.candidates.into_iter().flat_map(|one| one.content.parts) {
+                text.push_str(part.text.as_deref().unwrap_or_default());
+                match part.function_call {
+                    // The one text of the arguments, which needs no escapes.
+                    Some(CallPart { name: Some(_), .. }) => text.push_str(r#"{"text":""#),
+                    Some(CallPart { partial_args: Some(pieces), .. }) => {
+                        pieces.iter().for_each(|piece| text.push_str(&piece.string_value));
+                    }
+                    Some(_) => text.push_str(r#""}"#),
+                    None => {}
+                }
+            }
+        }
     }
     Ok(())
 }
@@ -173,6 +205,49 @@ struct Responses<'a> {
     r#type: Cow<'a, str>,
     #[serde(borrow)]
     delta: Option<Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Gemini<'a> {
+    #[serde(borrow)]
+    candidates: Vec<Candidate<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Candidate<'a> {
+    #[serde(borrow)]
+    content: Content<'a>,
+}
+
+#[derive(Deserialize)]
+struct Content<'a> {
+    #[serde(borrow)]
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(borrow)]
+    text: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    function_call: Option<CallPart<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallPart<'a> {
+    #[serde(borrow)]
+    name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    partial_args: Option<Vec<PartialArg<'a>>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PartialArg<'a> {
+    #[serde(borrow)]
+    string_value: Cow<'a, str>,
 }
 
 #[cfg(test)]
