@@ -19,12 +19,15 @@ mod event;
 mod facts;
 #[cfg(feature = "openai-chat")]
 mod halves;
+mod history;
 #[cfg(feature = "adapter")]
 mod intake;
 #[cfg(feature = "adapter")]
 mod loose;
 pub mod profiles;
 mod provider;
+#[cfg(feature = "adapter")]
+mod rendering;
 mod request;
 #[cfg(any(feature = "openai-chat", feature = "openai-responses", feature = "anthropic"))]
 mod schema;
@@ -32,6 +35,7 @@ mod schema;
 mod sse;
 #[cfg(feature = "adapter")]
 mod template;
+mod tool_list;
 #[cfg(feature = "http")]
 pub mod transport;
 #[cfg(feature = "adapter")]
@@ -56,6 +60,8 @@ pub use conversation::{
     PartialMessage, ToolCall, ToolResult, UserMessage,
 };
 pub use event::{StreamEvent, ToolCallDelta};
+pub use history::{History, Iter as HistoryIter};
 pub use provider::{AttemptContext, EventStream, PollEvents, Provider};
 pub use request::{ChatRequest, ResponseFormat, ToolChoice, ToolDefinition};
+pub use tool_list::ToolList;
 pub use turnbuckle_errors::Usage;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::Message;
+use crate::{History, Message, ToolList};
 
 /// Everything a model is asked with, in no provider's dialect.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -13,9 +13,9 @@ pub struct ChatRequest {
     /// The system prompt.
     pub system: Option<String>,
     /// The conversation, oldest first.
-    pub messages: Vec<Message>,
+    pub messages: History,
     /// The tools that the model may ask for.
-    pub tools: Vec<ToolDefinition>,
+    pub tools: ToolList,
     /// The most tokens of the answer.
     pub max_output_tokens: Option<u32>,
     /// The sampling temperature.

@@ -5,7 +5,7 @@ use std::{pin::pin, sync::Arc};
 use turnbuckle_errors::{ErrorCode, Failure, Origin, Phase, Recovery, Usage};
 use turnbuckle_providers::{
     AssistantMessage, AttemptContext, ChatRequest, CompletedMessage, EventStream, FinishReason,
-    Message, PartialMessage, StreamEvent, ToolDefinition,
+    Message, PartialMessage, StreamEvent,
 };
 
 use crate::{
@@ -236,20 +236,12 @@ impl Turn<'_> {
         request.system.clone_from(&parts.system);
         request.max_output_tokens = parts.max_output_tokens;
         request.session_id = Some(self.session.id.clone());
-        request.messages = self.session.transcript.messages().to_vec();
+        // Both are shared, with what the provider has written of them already.
+        request.messages = self.session.transcript.messages().clone();
+        request.tools = parts.offered.clone();
         if nudge {
             request.messages.push(Message::User(NUDGE.into()));
         }
-        request.tools = parts
-            .tools
-            .specs()
-            .into_iter()
-            .map(|spec| ToolDefinition {
-                name: spec.name,
-                description: spec.description,
-                input_schema: spec.input_schema,
-            })
-            .collect();
         request
     }
 

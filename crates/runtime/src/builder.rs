@@ -3,7 +3,7 @@
 use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use turnbuckle_errors::{Opaque, Redact};
-use turnbuckle_providers::Provider;
+use turnbuckle_providers::{Provider, ToolDefinition, ToolList};
 use turnbuckle_tools::ToolSet;
 
 use crate::{
@@ -31,6 +31,8 @@ pub(crate) struct Parts {
     pub(crate) model: String,
     pub(crate) system: Option<String>,
     pub(crate) tools: ToolSet,
+    /// What the model is told of the tools.
+    pub(crate) offered: ToolList,
     pub(crate) policy: RecoveryPolicy,
     pub(crate) quota: Option<Arc<RetryQuota>>,
     pub(crate) redact: Arc<dyn Redact>,
@@ -57,6 +59,7 @@ impl Runtime {
                 model: model.into(),
                 system: None,
                 tools: ToolSet::new(),
+                offered: ToolList::new(),
                 policy: RecoveryPolicy::default(),
                 quota: None,
                 redact: Arc::new(Opaque),
@@ -153,6 +156,12 @@ impl Builder {
 
     /// The tools. Without them the model can only talk.
     pub fn tools(mut self, tools: ToolSet) -> Self {
+        let told = tools.specs().into_iter().map(|spec| ToolDefinition {
+            name: spec.name,
+            description: spec.description,
+            input_schema: spec.input_schema,
+        });
+        self.parts.offered = told.collect();
         self.parts.tools = tools;
         self
     }

@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use turnbuckle_providers::{AssistantMessage, CompletedMessage, Message, ToolResult, UserMessage};
+use turnbuckle_providers::{
+    AssistantMessage, CompletedMessage, History, Message, ToolResult, UserMessage,
+};
 
 /// The messages that the next request is made of.
 ///
@@ -11,7 +13,7 @@ use turnbuckle_providers::{AssistantMessage, CompletedMessage, Message, ToolResu
 /// an unpaired call cannot be sent.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
-    messages: Vec<Message>,
+    messages: History,
 }
 
 /// The results do not pair with the calls of the message.
@@ -26,9 +28,9 @@ impl Transcript {
         Self::default()
     }
 
-    /// The messages, oldest first.
+    /// The messages, oldest first; a clone of them costs next to nothing.
     #[must_use]
-    pub fn messages(&self) -> &[Message] {
+    pub const fn messages(&self) -> &History {
         &self.messages
     }
 

@@ -59,8 +59,8 @@ pub(super) fn planned(amount: Amount) -> Vec<Planned> {
             all.push(Planned { doubled: true, ..plain(dialect, shape, 2 * size) });
         }
         all.push(plain(dialect, Shape::First, 200));
+        all.push(Planned { ratio: Some(1.5), ..plain(dialect, Shape::Rounds, 300) });
     }
-    all.push(Planned { ratio: Some(1.5), ..plain(Dialect::Chat, Shape::Rounds, 300) });
     all.push(plain(Dialect::Chat, Shape::Paced, 1000));
     for dialect in Dialect::ALL {
         let size = part(1000);

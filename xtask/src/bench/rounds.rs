@@ -19,7 +19,7 @@ fn schema() -> Value {
     json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]})
 }
 
-/// Our adapter builds each request from the whole conversation.
+/// Our adapter is given the whole conversation each time.
 pub(super) async fn ours(ours: &Ours, count: usize) -> Result<String> {
     let mut request = Ours::question();
     request.tools.push(ToolDefinition {
@@ -45,28 +45,84 @@ pub(super) async fn ours(ours: &Ours, count: usize) -> Result<String> {
     Ok(all)
 }
 
-/// The yardstick writes each message once, and sends what it has written (Chat).
+/// The yardstick writes each message once, and sends what it has written.
 pub(super) async fn l2(
     client: &reqwest::Client,
     url: &str,
     dialect: Dialect,
     count: usize,
 ) -> Result<String> {
-    let open = QUESTION.strip_suffix(b"]}").context("the question is no request")?;
-    let mut history = open.to_vec();
-    let tool = json!({"type": "function", "function": {
-        "name": "read", "description": "Reads a file", "parameters": schema()}});
-    let close = format!(r#"],"tools":[{tool}]}}"#);
+    let mut history = QUESTION.strip_suffix(b"]}").context("the question is no request")?.to_vec();
+    let close = format!(r#"],"tools":[{}]}}"#, tool(dialect));
+    let [before, between, after] = around(dialect);
     let mut all = String::new();
     for _ in 0..count {
         let body = Bytes::from([history.as_slice(), close.as_bytes()].concat());
         let answer = yardstick::ask(client, url, dialect, body, || {}).await?;
         all.push_str(&answer.text);
-        history.extend_from_slice(br#",{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"read","arguments":"#);
-        serde_json::to_writer(&mut history, &answer.text)?;
-        history.extend_from_slice(br#"}}]},{"role":"tool","tool_call_id":"call_1","content":"#);
+        history.extend_from_slice(before.as_bytes());
+        match dialect {
+            // The others carry the arguments as a text.
+            Dialect::Anthropic => history.extend_from_slice(answer.text.as_bytes()),
+            _ => serde_json::to_writer(&mut history, &answer.text)?,
+        }
+        history.extend_from_slice(between.as_bytes());
         serde_json::to_writer(&mut history, &result())?;
-        history.push(b'}');
+        history.extend_from_slice(after.as_bytes());
     }
     Ok(all)
+}
+
+fn tool(dialect: Dialect) -> Value {
+    let (name, description) = ("read", "Reads a file");
+    match dialect {
+        Dialect::Anthropic => {
+            json!({"name": name, "description": description, "input_schema": schema()})
+        }
+        Dialect::Responses => json!({"type": "function", "name": name,
+            "description": description, "parameters": schema()}),
+        _ => json!({"type": "function", "function": {
+            "name": name, "description": description, "parameters": schema()}}),
+    }
+}
+
+/// What stands before the arguments of a call, between them and its result, and
+/// after that.
+const fn around(dialect: Dialect) -> [&'static str; 3] {
+    match dialect {
+        Dialect::Anthropic => [
+            r#",{"role":"assistant","content":[{"type":"tool_use","id":"toolu_1","name":"read","input":"#,
+            r#"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_1","content":"#,
+            "}]}",
+        ],
+        Dialect::Responses => [
+            r#",{"type":"function_call","call_id":"call_1","name":"read","arguments":"#,
+            r#"},{"type":"function_call_output","call_id":"call_1","output":"#,
+            "}",
+        ],
+        _ => [
+            r#",{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"read","arguments":"#,
+            r#"}}]},{"role":"tool","tool_call_id":"call_1","content":"#,
+            "}",
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_yardstick_writes_json_in_every_dialect() {
+        for dialect in Dialect::ALL {
+            let [before, between, after] = around(dialect);
+            let open = std::str::from_utf8(QUESTION.strip_suffix(b"]}").unwrap()).unwrap();
+            let body = format!(
+                r#"{open}{before}"{{}}"{between}"x"{after}],"tools":[{}]}}"#,
+                tool(dialect)
+            );
+            let body: Value = serde_json::from_str(&body).unwrap();
+            assert!(body["messages"].as_array().unwrap().len() == 3, "{body}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use turnbuckle_providers::{
-    Message,
+    History, Message,
     testing::{ScriptedAttempt, ScriptedProvider},
 };
 use turnbuckle_runtime::{Conversation, Entry, MemoryStore, Record, Runtime, SessionFolder};
@@ -29,7 +29,7 @@ fn runtime(provider: &ScriptedProvider) -> (Runtime, Arc<std::sync::Mutex<Vec<St
 }
 
 /// Every call of a history is answered once, at its place.
-fn check_paired(history: &[Message]) {
+fn check_paired(history: &History) {
     let mut open: Vec<&str> = Vec::new();
     for message in history {
         match message {

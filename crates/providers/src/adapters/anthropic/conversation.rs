@@ -1,13 +1,16 @@
 //! A conversation as this API takes it: turns of user and assistant, each a list of
 //! blocks.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, ops::Range};
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{DIALECT, blocks::object_or_nothing};
-use crate::{AssistantMessage, ChatRequest, Image, Message, ToolCall, ToolResult, UserMessage};
+use crate::{
+    AssistantMessage, History, Image, Message, ToolCall, ToolResult, UserMessage,
+    rendering::{Dialogue, element},
+};
 
 /// The longest name that a call in the history may have.
 const MAX_NAME: usize = 128;
@@ -17,7 +20,7 @@ const MAX_NAME: usize = 128;
 const MARKED_TURNS: usize = 2;
 
 #[derive(Debug, Serialize)]
-pub(super) struct Turn<'a> {
+struct Turn<'a> {
     role: &'static str,
     content: Vec<Part<'a>>,
 }
@@ -104,32 +107,78 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The conversation in turns. What the user and the tools said after an answer is
-/// one turn, because all results of an answer have to come in one.
-pub(super) fn turns(request: &ChatRequest) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::with_capacity(request.messages.len());
-    for message in &request.messages {
-        let (role, content) = match message {
-            Message::User(said) => ("user", user(said)),
-            Message::Tool(result) => ("user", vec![Part::Ours(tool(result))]),
-            Message::Assistant(said) => ("assistant", assistant(said, &request.model)),
-        };
-        match turns.last_mut() {
-            Some(last) if last.role == "user" && role == "user" => last.content.extend(content),
-            // The API takes no empty turn.
-            _ if content.is_empty() => {}
-            _ => turns.push(Turn { role, content }),
-        }
+/// Writes the conversation in turns. What the user and the tools said after an
+/// answer is one turn, because all results of an answer have to come in one.
+pub(super) struct Turns<'a> {
+    pub(super) model: &'a str,
+    /// Whether the newest turns of the user carry cache markers.
+    pub(super) marks: bool,
+}
+
+impl Dialogue for Turns<'_> {
+    /// An answer that comes to nothing does not keep the turns around it apart.
+    fn opens(&self, said: &AssistantMessage) -> bool {
+        let says = !said.text.trim().is_empty() || !said.tool_calls.is_empty();
+        says && said.native.as_ref().is_none_or(|native| !native.parts.is_empty())
     }
-    if request.prompt_caching {
-        let users = turns.iter_mut().rev().filter(|turn| turn.role == "user");
-        for turn in users.take(MARKED_TURNS) {
-            if let Some(Part::Ours(block)) = turn.content.last_mut() {
-                block.mark();
+
+    fn marked_from(&self, history: &History) -> usize {
+        if !self.marks {
+            return history.len();
+        }
+        // Turns that are sure to be some: the marks are on them or behind them.
+        let (mut turns, mut inside) = (0, false);
+        for (at, message) in history.iter().enumerate().rev() {
+            let speaks = match message {
+                Message::User(said) => !said.text.trim().is_empty() || !said.images.is_empty(),
+                Message::Tool(_) => true,
+                Message::Assistant(said) => {
+                    if inside && turns == MARKED_TURNS && self.opens(said) {
+                        return at + 1;
+                    }
+                    inside &= !self.opens(said);
+                    false
+                }
+            };
+            if speaks && !inside {
+                turns += 1;
+                inside = true;
             }
         }
+        0
     }
-    turns
+
+    fn write(
+        &self,
+        history: &History,
+        range: Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> serde_json::Result<()> {
+        let last = range.end == history.len();
+        let mut turns: Vec<Turn<'_>> = Vec::with_capacity(range.len());
+        for message in history.range(range) {
+            let (role, content) = match message {
+                Message::User(said) => ("user", user(said)),
+                Message::Tool(result) => ("user", vec![Part::Ours(tool(result))]),
+                Message::Assistant(said) => ("assistant", assistant(said, self.model)),
+            };
+            match turns.last_mut() {
+                Some(last) if last.role == "user" && role == "user" => last.content.extend(content),
+                // The API takes no empty turn.
+                _ if content.is_empty() => {}
+                _ => turns.push(Turn { role, content }),
+            }
+        }
+        if self.marks && last {
+            let users = turns.iter_mut().rev().filter(|turn| turn.role == "user");
+            for turn in users.take(MARKED_TURNS) {
+                if let Some(Part::Ours(block)) = turn.content.last_mut() {
+                    block.mark();
+                }
+            }
+        }
+        turns.iter().try_for_each(|turn| element(out, turn))
+    }
 }
 
 fn user(said: &UserMessage) -> Vec<Part<'_>> {

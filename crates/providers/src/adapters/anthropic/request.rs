@@ -3,16 +3,20 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{
-    Affinity, Options,
-    conversation::{Block, turns},
+    Affinity, DIALECT, Options,
+    conversation::{Block, Mark, Turns},
     schema::{self, Refused},
     thinking::{asked, default_limit},
 };
-use crate::{ChatRequest, ToolChoice};
+use crate::{
+    ChatRequest, ToolChoice, ToolDefinition,
+    rendering::{Fields, Key},
+    tool_list::WrittenFor,
+};
 
 /// The host that is known to take `metadata.user_id`.
 const ANTHROPIC: &str = "api.anthropic.com";
@@ -23,114 +27,73 @@ const ANTHROPIC: &str = "api.anthropic.com";
 ///
 /// [`Refused`] names what the API would not take.
 pub(super) fn body(request: &ChatRequest, options: Options, host: &str) -> Result<Bytes, Refused> {
-    let schemas = schema::checked(request)?;
+    let system = request.system.as_deref().filter(|text| !text.trim().is_empty());
+    // Without a system prompt the last of the tools carries the cache marker.
+    let by = WrittenFor { dialect: DIALECT, marked: request.prompt_caching && system.is_none() };
+    let tools = request.tools.written(by, |list| tools(list, by.marked))?;
+    if let Some(format) = &request.response_format {
+        schema::check_format(format)?;
+    }
     let limit = request
         .max_output_tokens
         .or(options.default_limit)
         .unwrap_or_else(|| default_limit(&request.model));
     let forced = matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Named(_));
-    let asked = match request.reasoning_effort.as_deref() {
+    let thinking = match request.reasoning_effort.as_deref() {
         Some(effort) if !effort.is_empty() => asked(effort, &request.model, limit, forced)?,
         _ => super::thinking::Asked::default(),
     };
+    written(request, options, host, &Prepared { system, tools: &tools, limit, thinking })
+        .map_err(|_| Refused::Json)
+}
+
+/// What a request comes to in this API.
+struct Prepared<'a> {
+    system: Option<&'a str>,
+    tools: &'a [u8],
+    limit: u32,
+    thinking: super::thinking::Asked<'a>,
+}
+
+fn written(
+    request: &ChatRequest,
+    options: Options,
+    host: &str,
+    prepared: &Prepared<'_>,
+) -> serde_json::Result<Bytes> {
+    let Prepared { system, tools, limit, thinking } = *prepared;
+    let mut fields = Fields::new(&request.extra_body);
+    fields.put("model", &request.model)?;
+    fields.put("max_tokens", &limit)?;
+    fields.put("stream", &true)?;
+    match request.prompt_caching {
+        true => fields.put_some("system", system.map(|text| [Block::marked_text(text)]))?,
+        false => fields.put_some("system", system)?,
+    }
+    fields.put_written("tools", tools)?;
+    fields.put_some("tool_choice", choice(request).filter(|_| !tools.is_empty()))?;
+    fields.put_some("temperature", request.temperature)?;
+    fields.put_some("stop_sequences", (!request.stop.is_empty()).then_some(&request.stop))?;
+    fields.put_some("thinking", thinking.thinking)?;
+    let format = request
+        .response_format
+        .as_ref()
+        .map(|format| Format { r#type: "json_schema", schema: &format.schema });
+    let output = OutputConfig { effort: thinking.effort, format };
+    let says = output.effort.is_some() || output.format.is_some();
+    fields.put_some("output_config", says.then_some(output))?;
     let named = match options.affinity {
         Affinity::ByHost => host == ANTHROPIC,
         Affinity::UserId => true,
         Affinity::Off => false,
     };
-    let tools = tools(request, schemas);
-    let body = Body {
-        extra: &request.extra_body,
-        model: &request.model,
-        max_tokens: limit,
-        system: request.system.as_deref().filter(|text| !text.trim().is_empty()),
-        messages: turns(request),
-        tool_choice: choice(request).filter(|_| !tools.is_empty()),
-        tools,
-        temperature: request.temperature,
-        stop_sequences: &request.stop,
-        thinking: asked.thinking,
-        output_config: OutputConfig {
-            effort: asked.effort,
-            format: request
-                .response_format
-                .as_ref()
-                .map(|format| Format { r#type: "json_schema", schema: &format.schema }),
-        },
-        user_id: request.session_id.as_deref().filter(|_| named),
-        caching: request.prompt_caching,
-    };
-    serde_json::to_vec(&body).map(Bytes::from).map_err(|_| Refused::Json)
-}
-
-struct Body<'a> {
-    extra: &'a Map<String, Value>,
-    model: &'a str,
-    max_tokens: u32,
-    system: Option<&'a str>,
-    messages: Vec<super::conversation::Turn<'a>>,
-    tools: Vec<Tool<'a>>,
-    tool_choice: Option<Choice<'a>>,
-    temperature: Option<f32>,
-    stop_sequences: &'a [String],
-    thinking: Option<super::thinking::Thinking>,
-    output_config: OutputConfig<'a>,
-    user_id: Option<&'a str>,
-    caching: bool,
-}
-
-impl Serialize for Body<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = Fields { map: serializer.serialize_map(None)?, extra: self.extra };
-        fields.put("model", self.model)?;
-        fields.put("max_tokens", &self.max_tokens)?;
-        fields.put("stream", &true)?;
-        if let Some(text) = self.system {
-            match self.caching {
-                true => fields.put("system", &[Block::marked_text(text)])?,
-                false => fields.put("system", text)?,
-            }
-        }
-        if !self.tools.is_empty() {
-            fields.put("tools", &self.tools)?;
-        }
-        fields.some("tool_choice", self.tool_choice.as_ref())?;
-        fields.some("temperature", self.temperature.as_ref())?;
-        if !self.stop_sequences.is_empty() {
-            fields.put("stop_sequences", self.stop_sequences)?;
-        }
-        fields.some("thinking", self.thinking.as_ref())?;
-        if self.output_config.effort.is_some() || self.output_config.format.is_some() {
-            fields.put("output_config", &self.output_config)?;
-        }
-        if let Some(user_id) = self.user_id {
-            fields.put("metadata", &Metadata { user_id })?;
-        }
-        fields.put("messages", &self.messages)?;
-        for (name, value) in self.extra {
-            fields.map.serialize_entry(name, value)?;
-        }
-        fields.map.end()
-    }
-}
-
-/// Writes the fields that the host does not set itself.
-struct Fields<'a, M> {
-    map: M,
-    extra: &'a Map<String, Value>,
-}
-
-impl<M: SerializeMap> Fields<'_, M> {
-    fn put<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), M::Error> {
-        if self.extra.contains_key(name) {
-            return Ok(());
-        }
-        self.map.serialize_entry(name, value)
-    }
-
-    fn some<T: Serialize>(&mut self, name: &str, value: Option<&T>) -> Result<(), M::Error> {
-        value.map_or(Ok(()), |value| self.put(name, value))
-    }
+    let user_id = request.session_id.as_deref().filter(|_| named);
+    fields.put_some("metadata", user_id.map(|user_id| Metadata { user_id }))?;
+    fields.messages("messages", None::<()>)?;
+    let (model, marks) = (request.model.clone(), request.prompt_caching);
+    let key = Key { dialect: DIALECT, server: "", model, options: [marks, false, false] };
+    let turns = Turns { model: &request.model, marks };
+    fields.end(&[])?.around(&request.messages, key, &turns)
 }
 
 #[derive(Serialize)]
@@ -140,12 +103,13 @@ struct Tool<'a> {
     description: &'a str,
     input_schema: Cow<'a, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    cache_control: Option<super::conversation::Mark>,
+    cache_control: Option<Mark>,
 }
 
-/// The tools. Without a system prompt the last of them carries the cache marker.
-fn tools<'a>(request: &'a ChatRequest, schemas: Vec<Cow<'a, Value>>) -> Vec<Tool<'a>> {
-    let described = request.tools.iter().zip(schemas);
+/// The tools as a list, the last of them marked if it has to be; nothing if there are
+/// none.
+fn tools(tools: &[ToolDefinition], marked: bool) -> Result<Vec<u8>, Refused> {
+    let described = tools.iter().zip(schema::checked(tools)?);
     let mut tools: Vec<_> = described
         .map(|(tool, input_schema)| Tool {
             name: &tool.name,
@@ -154,11 +118,9 @@ fn tools<'a>(request: &'a ChatRequest, schemas: Vec<Cow<'a, Value>>) -> Vec<Tool
             cache_control: None,
         })
         .collect();
-    let no_system = request.system.as_deref().is_none_or(|text| text.trim().is_empty());
-    if let (true, true, Some(last)) = (request.prompt_caching, no_system, tools.last_mut()) {
-        last.cache_control = Some(super::conversation::Mark::Ephemeral);
-    }
-    tools
+    let Some(last) = tools.last_mut() else { return Ok(Vec::new()) };
+    last.cache_control = marked.then_some(Mark::Ephemeral);
+    serde_json::to_vec(&tools).map_err(|_| Refused::Json)
 }
 
 #[derive(Serialize)]

@@ -5,7 +5,7 @@ use std::{borrow::Cow, collections::HashSet};
 use serde_json::Value;
 
 use crate::{
-    ChatRequest, ToolDefinition,
+    ResponseFormat, ToolDefinition,
     schema::{self, BadSchema},
 };
 
@@ -46,16 +46,15 @@ pub(super) enum Problem {
     Recursion(String),
 }
 
-/// The schemas of the tools as they are sent, once these and the response format
-/// were checked.
+/// The schemas of the tools as they are sent, once these were checked.
 ///
 /// # Errors
 ///
 /// The first [`Refused`] part.
-pub(super) fn checked(request: &ChatRequest) -> Result<Vec<Cow<'_, Value>>, Refused> {
+pub(super) fn checked(tools: &[ToolDefinition]) -> Result<Vec<Cow<'_, Value>>, Refused> {
     let mut names = HashSet::new();
-    let mut schemas = Vec::with_capacity(request.tools.len());
-    for tool in &request.tools {
+    let mut schemas = Vec::with_capacity(tools.len());
+    for tool in tools {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let fits = (1..=MAX_NAME).contains(&tool.name.len()) && tool.name.chars().all(plain);
         if !fits || !names.insert(&tool.name) {
@@ -63,14 +62,18 @@ pub(super) fn checked(request: &ChatRequest) -> Result<Vec<Cow<'_, Value>>, Refu
         }
         schemas.push(root(tool)?);
     }
-    if let Some(format) = &request.response_format {
-        let refuse = |problem| Refused::Format { name: format.name.clone(), problem };
-        schema::of_arguments(&format.schema).map_err(|bad| refuse(bad.into()))?;
-        if let Some(path) = recursion(&format.schema) {
-            return Err(refuse(Problem::Recursion(path)));
-        }
-    }
     Ok(schemas)
+}
+
+/// Checks the schema of an answer.
+///
+/// # Errors
+///
+/// [`Refused::Format`] with the path of what cannot be sent.
+pub(super) fn check_format(format: &ResponseFormat) -> Result<(), Refused> {
+    let refuse = |problem| Refused::Format { name: format.name.clone(), problem };
+    schema::of_arguments(&format.schema).map_err(|bad| refuse(bad.into()))?;
+    recursion(&format.schema).map_or(Ok(()), |path| Err(refuse(Problem::Recursion(path))))
 }
 
 /// The root of a tool's schema as the API wants it: `"type":"object"`, and no choice.
@@ -143,16 +146,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::ResponseFormat;
 
     fn tool(name: &str, schema: Value) -> ToolDefinition {
         ToolDefinition { name: name.into(), description: String::new(), input_schema: schema }
     }
 
-    fn refusal(tools: Vec<ToolDefinition>) -> String {
-        let mut request = ChatRequest::new("m");
-        request.tools = tools;
-        checked(&request).unwrap_err().to_string()
+    fn refusal(tools: &[ToolDefinition]) -> String {
+        checked(tools).unwrap_err().to_string()
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             (json!({"$ref": "#/$defs/A", "$defs": {"A": {"oneOf": []}}}), "`#/oneOf`"),
             (json!({"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}), "`#/$ref`"),
         ] {
-            let said = refusal(vec![tool("good", json!({})), tool("bad", schema.clone())]);
+            let said = refusal(&[tool("good", json!({})), tool("bad", schema.clone())]);
             assert!(said.contains("`bad`") && said.contains(path), "{schema}: {said}");
         }
     }
@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn a_name_is_sent_once_and_in_plain_letters() {
         for name in ["", "two words", "dot.ted", "é", &"x".repeat(129)] {
-            let said = refusal(vec![tool(name, json!({"type": "object"}))]);
+            let said = refusal(&[tool(name, json!({"type": "object"}))]);
             assert!(said.contains(&format!("`{name}`")), "{said}");
         }
-        let twice = vec![tool("a", json!({})), tool("a", json!({}))];
-        assert!(refusal(twice).contains("each name once"));
+        let twice = [tool("a", json!({})), tool("a", json!({}))];
+        assert!(refusal(&twice).contains("each name once"));
     }
 
     #[test]
@@ -195,11 +195,8 @@ mod tests {
 
     #[test]
     fn a_response_format_may_not_refer_to_itself() {
-        let check_format = |schema: Value| {
-            let mut request = ChatRequest::new("m");
-            request.response_format = Some(ResponseFormat { name: "answer".into(), schema });
-            checked(&request).map(|_| ())
-        };
+        let check_format =
+            |schema: Value| check_format(&ResponseFormat { name: "answer".into(), schema });
         let twice = json!({"properties": {"a": {"$ref": "#/$defs/A"}, "b": {"$ref": "#/$defs/A"}},
             "$defs": {"A": {"type": "string"}}});
         assert_eq!(check_format(twice), Ok(()));

@@ -113,7 +113,8 @@ async fn a_schema_that_the_api_refuses_is_no_request() {
         name: "Read".into(),
         description: String::new(),
         input_schema: json!(true),
-    }];
+    }]
+    .into();
     let failure = provider.open(&request, AttemptContext::default()).await.unwrap_err();
     assert_eq!(failure.code(), ErrorCode::InvalidRequest);
     let message = failure.message().to_string();

@@ -3,12 +3,23 @@
 mod contents;
 
 use bytes::Bytes;
-use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::contents::Contents;
-use super::schema::{self, BadSchema};
-use crate::{ChatRequest, ToolChoice};
+use super::{
+    DIALECT,
+    schema::{self, BadSchema},
+};
+use crate::{
+    ChatRequest, ToolChoice, ToolDefinition,
+    rendering::{Fields, Key},
+    tool_list::WrittenFor,
+};
+
+/// Fields that hold several things each.
+const TOOL_CONFIG: &str = "toolConfig";
+const GENERATION_CONFIG: &str = "generationConfig";
 
 /// A part of a request that the API would refuse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -56,72 +67,42 @@ pub(super) fn path(model: &str) -> Result<Vec<String>, Refused> {
 ///
 /// [`Refused`] for what this API cannot be asked.
 pub(super) fn body(request: &ChatRequest) -> Result<Bytes, Refused> {
-    let tools = declarations(request)?;
+    let by = WrittenFor { dialect: DIALECT, marked: false };
+    let tools = request.tools.written(by, tools)?;
     let generation = generation(request)?;
-    let body = Body { request, tools, generation };
-    serde_json::to_vec(&body).map(Bytes::from).map_err(|_| Refused::Json)
+    written(request, &tools, &generation).map_err(|_| Refused::Json)
 }
 
-struct Body<'a> {
-    request: &'a ChatRequest,
-    tools: Vec<Declaration<'a>>,
-    generation: Map<String, Value>,
-}
-
-impl Serialize for Body<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { request, tools, generation } = self;
-        let mut fields =
-            Fields { map: serializer.serialize_map(None)?, extra: &request.extra_body };
-        if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
-            fields.put("systemInstruction", &json!({"parts": [{"text": system}]}))?;
-        }
-        fields.put("contents", &Contents(request))?;
-        if !tools.is_empty() {
-            fields.put("tools", &[FunctionDeclarations { function_declarations: tools }])?;
-        }
-        fields.merge("toolConfig", &tool_config(&request.tool_choice))?;
-        fields.merge("generationConfig", generation)?;
-        fields.end(&["toolConfig", "generationConfig"])
+fn written(
+    request: &ChatRequest,
+    tools: &[u8],
+    generation: &Map<String, Value>,
+) -> serde_json::Result<Bytes> {
+    let mut fields = Fields::new(&request.extra_body);
+    if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
+        fields.put("systemInstruction", &json!({"parts": [{"text": system}]}))?;
     }
+    fields.messages("contents", None::<()>)?;
+    fields.put_written("tools", tools)?;
+    merge(&mut fields, TOOL_CONFIG, &tool_config(&request.tool_choice))?;
+    merge(&mut fields, GENERATION_CONFIG, generation)?;
+    let model = request.model.clone();
+    let key = Key { dialect: DIALECT, server: "", model, options: [false; 3] };
+    let contents = Contents(&request.model);
+    fields.end(&[TOOL_CONFIG, GENERATION_CONFIG])?.around(&request.messages, key, &contents)
 }
 
-/// The fields of a body. Those of the host win over ours; in `generationConfig` and
-/// `toolConfig`, which hold several things each, they do so one by one.
-struct Fields<'a, M> {
-    map: M,
-    extra: &'a Map<String, Value>,
-}
-
-impl<M: SerializeMap> Fields<'_, M> {
-    fn put(&mut self, name: &str, value: &impl Serialize) -> Result<(), M::Error> {
-        match self.extra.contains_key(name) {
-            true => Ok(()),
-            false => self.map.serialize_entry(name, value),
+/// Writes a field that holds several things; those of the host win one by one.
+fn merge(fields: &mut Fields<'_>, name: &str, ours: &Map<String, Value>) -> serde_json::Result<()> {
+    match fields.theirs(name) {
+        Some(Value::Object(theirs)) => {
+            let mut both = ours.clone();
+            overlay(&mut both, theirs);
+            fields.write(name, &both)
         }
-    }
-
-    fn merge(&mut self, name: &str, ours: &Map<String, Value>) -> Result<(), M::Error> {
-        match self.extra.get(name) {
-            Some(Value::Object(theirs)) => {
-                let mut both = ours.clone();
-                overlay(&mut both, theirs);
-                self.map.serialize_entry(name, &both)
-            }
-            Some(theirs) => self.map.serialize_entry(name, theirs),
-            None if ours.is_empty() => Ok(()),
-            None => self.map.serialize_entry(name, ours),
-        }
-    }
-
-    /// Writes what the host adds besides.
-    fn end(mut self, written: &[&str]) -> Result<M::Ok, M::Error> {
-        for (name, value) in self.extra {
-            if !written.contains(&name.as_str()) {
-                self.map.serialize_entry(name, value)?;
-            }
-        }
-        self.map.end()
+        Some(theirs) => fields.write(name, theirs),
+        None if ours.is_empty() => Ok(()),
+        None => fields.write(name, ours),
     }
 }
 
@@ -150,17 +131,20 @@ struct Declaration<'a> {
     parameters: Option<Value>,
 }
 
-fn declarations(request: &ChatRequest) -> Result<Vec<Declaration<'_>>, Refused> {
-    request
-        .tools
-        .iter()
-        .map(|tool| match schema::of_arguments(&tool.input_schema) {
-            Ok(parameters) => {
-                Ok(Declaration { name: &tool.name, description: &tool.description, parameters })
-            }
-            Err(bad) => Err(Refused::Tool { tool: tool.name.clone(), bad }),
-        })
-        .collect()
+/// The tools as the value of their field; nothing if there are none.
+fn tools(tools: &[ToolDefinition]) -> Result<Vec<u8>, Refused> {
+    let declarations = tools.iter().map(|tool| match schema::of_arguments(&tool.input_schema) {
+        Ok(parameters) => {
+            Ok(Declaration { name: &tool.name, description: &tool.description, parameters })
+        }
+        Err(bad) => Err(Refused::Tool { tool: tool.name.clone(), bad }),
+    });
+    let declarations = declarations.collect::<Result<Vec<_>, _>>()?;
+    if declarations.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tools = [FunctionDeclarations { function_declarations: &declarations }];
+    serde_json::to_vec(&tools).map_err(|_| Refused::Json)
 }
 
 /// Whether, and which, tool has to be called. Whether several may be called at once,

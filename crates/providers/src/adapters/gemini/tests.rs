@@ -107,7 +107,8 @@ async fn what_cannot_be_asked_fails_unsent() {
         name: "canary-key-1".into(),
         description: String::new(),
         input_schema: serde_json::json!(false),
-    }];
+    }]
+    .into();
     for request in [request, ChatRequest::new("../x")] {
         let failure = attempt(&provider, &request).await.unwrap_err();
         assert_eq!(failure.code(), ErrorCode::InvalidRequest);

@@ -5,19 +5,23 @@ mod messages;
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use serde::{Serialize, Serializer, ser::SerializeMap};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::{Value, json};
 use turnbuckle_errors::ErrorCode;
 
 use self::messages::Messages;
 use crate::{
-    ChatRequest, ToolChoice,
-    profiles::{Affinity, AnswerSchema, EffortField, MaxTokensField, Profile},
+    ChatRequest, ToolChoice, ToolDefinition,
+    profiles::{Affinity, AnswerSchema, EffortField, MaxTokensField, Profile, ToolIds},
+    rendering::{Fields, Key},
     schema::{self, BadSchema},
+    tool_list::WrittenFor,
 };
 
 /// The host that is known to take `prompt_cache_key`.
 const OPENAI: &str = "api.openai.com";
+/// The dialect, in what is kept of a conversation that was written.
+const DIALECT: &str = "openai-chat";
 
 /// Why this API cannot be asked this.
 #[derive(Debug, thiserror::Error)]
@@ -49,13 +53,8 @@ impl Unfit {
 ///
 /// What the request holds that this API cannot take.
 pub(super) fn body(request: &ChatRequest, profile: &Profile, host: &str) -> Result<Bytes, Unfit> {
-    let tools = request.tools.iter().map(|tool| {
-        let parameters = schema::of_arguments(&tool.input_schema)
-            .map_err(|bad| Unfit::Tool(tool.name.clone(), bad))?;
-        let (name, description) = (&tool.name, &tool.description);
-        Ok(Tool { r#type: "function", function: ToolFunction { name, description, parameters } })
-    });
-    let tools = tools.collect::<Result<Vec<_>, Unfit>>()?;
+    let by = WrittenFor { dialect: DIALECT, marked: false };
+    let tools = request.tools.written(by, tools)?;
     if let ToolChoice::Named(name) = &request.tool_choice
         && !request.tools.iter().any(|tool| tool.name == *name)
     {
@@ -68,62 +67,67 @@ pub(super) fn body(request: &ChatRequest, profile: &Profile, host: &str) -> Resu
         }
         schema::of_arguments(&format.schema).map_err(Unfit::Format)?;
     }
+    let marks = profile.cache_markers && request.prompt_caching;
+    let mut fields = Fields::new(&request.extra_body);
+    fields.put("model", &request.model)?;
+    fields.messages("messages", messages::system(request, profile))?;
+    fields.put_written("tools", &tools)?;
+    // Without tools, OpenAI refuses what is said about them.
+    if !tools.is_empty() {
+        fields.put_some("tool_choice", tool_choice(&request.tool_choice))?;
+        fields.put_some("parallel_tool_calls", request.parallel_tool_calls)?;
+    }
+    fields.put_some(cap_field(profile), request.max_output_tokens)?;
+    fields.put_some("temperature", request.temperature)?;
+    fields.put_some("stop", (!request.stop.is_empty()).then_some(&request.stop))?;
+    let effort = request.reasoning_effort.as_deref();
+    match profile.effort {
+        EffortField::ReasoningEffort => fields.put_some("reasoning_effort", effort)?,
+        EffortField::ReasoningObject => {
+            fields.put_some("reasoning", effort.map(|effort| json!({ "effort": effort })))?;
+        }
+    }
+    fields.put_some("response_format", response_format(request, profile))?;
+    fields.put("stream", &true)?;
+    let options = profile.usage_in_stream.then(|| json!({ "include_usage": true }));
+    fields.put_some("stream_options", options)?;
     let by_host = profile.affinity == Affinity::ByHost && host == OPENAI;
     let keyed = by_host || profile.affinity == Affinity::PromptCacheKey;
-    let body = Body { request, profile, tools, keyed };
-    Ok(Bytes::from(serde_json::to_vec(&body)?))
+    fields.put_some("prompt_cache_key", request.session_id.as_deref().filter(|_| keyed))?;
+    let key = Key {
+        dialect: DIALECT,
+        server: profile.name,
+        model: request.model.clone(),
+        options: [profile.wants_reasoning_back, profile.tool_ids == ToolIds::Any, marks],
+    };
+    let messages = Messages::of(request, profile, marks);
+    Ok(fields.end(&[])?.around(&request.messages, key, &messages)?)
 }
 
-struct Body<'a> {
-    request: &'a ChatRequest,
-    profile: &'a Profile,
-    tools: Vec<Tool<'a>>,
-    keyed: bool,
-}
-
-impl Serialize for Body<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { request, profile, .. } = self;
-        let map = serializer.serialize_map(None)?;
-        let mut fields = Fields { map, replaced: &request.extra_body };
-        fields.put("model", Some(&request.model))?;
-        fields.put("messages", Some(Messages { request, profile }))?;
-        let tools = (!self.tools.is_empty()).then_some(&self.tools);
-        fields.put("tools", tools)?;
-        // Without tools, OpenAI refuses what is said about them.
-        fields.put("tool_choice", tools.and(tool_choice(&request.tool_choice)))?;
-        fields.put("parallel_tool_calls", tools.and(request.parallel_tool_calls))?;
-        fields.put(cap_field(profile), request.max_output_tokens)?;
-        fields.put("temperature", request.temperature)?;
-        fields.put("stop", (!request.stop.is_empty()).then_some(&request.stop))?;
-        let effort = request.reasoning_effort.as_deref();
-        match profile.effort {
-            EffortField::ReasoningEffort => fields.put("reasoning_effort", effort)?,
-            EffortField::ReasoningObject => {
-                fields.put("reasoning", effort.map(|effort| json!({ "effort": effort })))?;
-            }
-        }
-        fields.put("response_format", self.response_format())?;
-        fields.put("stream", Some(true))?;
-        let options = profile.usage_in_stream.then(|| json!({ "include_usage": true }));
-        fields.put("stream_options", options)?;
-        let key = request.session_id.as_deref().filter(|_| self.keyed);
-        fields.put("prompt_cache_key", key)?;
-        fields.end()
+/// The tools as a list; nothing if there are none.
+fn tools(tools: &[ToolDefinition]) -> Result<Vec<u8>, Unfit> {
+    let tools = tools.iter().map(|tool| {
+        let parameters = schema::of_arguments(&tool.input_schema)
+            .map_err(|bad| Unfit::Tool(tool.name.clone(), bad))?;
+        let (name, description) = (&tool.name, &tool.description);
+        Ok(Tool { r#type: "function", function: ToolFunction { name, description, parameters } })
+    });
+    let tools = tools.collect::<Result<Vec<_>, Unfit>>()?;
+    if tools.is_empty() {
+        return Ok(Vec::new());
     }
+    Ok(serde_json::to_vec(&tools)?)
 }
 
-impl Body<'_> {
-    fn response_format(&self) -> Option<Value> {
-        let format = self.request.response_format.as_ref()?;
-        Some(match self.profile.answer_schema {
-            AnswerSchema::Schema => json!({
-                "type": "json_schema",
-                "json_schema": { "name": format.name, "schema": format.schema, "strict": true },
-            }),
-            AnswerSchema::ObjectOnly => json!({ "type": "json_object" }),
-        })
-    }
+fn response_format(request: &ChatRequest, profile: &Profile) -> Option<Value> {
+    let format = request.response_format.as_ref()?;
+    Some(match profile.answer_schema {
+        AnswerSchema::Schema => json!({
+            "type": "json_schema",
+            "json_schema": { "name": format.name, "schema": format.schema, "strict": true },
+        }),
+        AnswerSchema::ObjectOnly => json!({ "type": "json_object" }),
+    })
 }
 
 const fn cap_field(profile: &Profile) -> &'static str {
@@ -142,30 +146,6 @@ fn tool_choice(choice: &ToolChoice) -> Option<Value> {
         ToolChoice::Named(name) => {
             Some(json!({ "type": "function", "function": { "name": name } }))
         }
-    }
-}
-
-/// The fields of the body. The host's own come last, and win over ours.
-struct Fields<'a, M> {
-    map: M,
-    replaced: &'a Map<String, Value>,
-}
-
-impl<M: SerializeMap> Fields<'_, M> {
-    fn put(&mut self, name: &str, value: Option<impl Serialize>) -> Result<(), M::Error> {
-        match value {
-            Some(value) if !self.replaced.contains_key(name) => {
-                self.map.serialize_entry(name, &value)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn end(mut self) -> Result<M::Ok, M::Error> {
-        for (name, value) in self.replaced {
-            self.map.serialize_entry(name, value)?;
-        }
-        self.map.end()
     }
 }
 

@@ -141,7 +141,8 @@ async fn a_tool_that_cannot_be_sent_fails_before_any_request() {
         name: "mcp__x__any".into(),
         description: String::new(),
         input_schema: true.into(),
-    }];
+    }]
+    .into();
     let transport = ScriptedTransport::new([]);
     let provider =
         OpenAiChat::builder("http://h").transport(Arc::new(transport.clone())).build().unwrap();

@@ -87,7 +87,8 @@ fn what_cannot_be_asked_fails_the_request_phase_unsent() {
         name: "canary-key-1".into(),
         description: String::new(),
         input_schema: serde_json::json!(false),
-    }];
+    }]
+    .into();
     let failure = provider.http(&request).unwrap_err();
     assert_eq!(failure.code(), ErrorCode::InvalidRequest);
     assert_eq!(failure.details().phase, Some(Phase::Request));

@@ -70,7 +70,8 @@ fn conversation() -> ChatRequest {
         name: "Read".into(),
         description: "Reads a file.".into(),
         input_schema: json!({"type": "object"}),
-    }];
+    }]
+    .into();
     request.response_format =
         Some(ResponseFormat { name: "answer".into(), schema: json!({"type": "object"}) });
     request

@@ -1,58 +1,64 @@
 //! The conversation as contents of parts.
 
-use serde::{Deserialize, Serialize, Serializer, ser::SerializeSeq};
+use std::{mem, ops::Range};
+
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::{AssistantMessage, ChatRequest, Image, Message, ToolCall, ToolResult, UserMessage};
-
 use super::super::DIALECT;
+use crate::{
+    AssistantMessage, History, Image, Message, ToolCall, ToolResult, UserMessage,
+    rendering::{Dialogue, element},
+};
 
 /// Stands for the signature of a call that another model made. Gemini 3 refuses the
 /// calls of a turn without one; Google's own client sends this word for it.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// The conversation of a request.
-pub(super) struct Contents<'a>(pub(super) &'a ChatRequest);
+/// Writes the contents for a model, by its name.
+pub(super) struct Contents<'a>(pub(super) &'a str);
 
-impl Serialize for Contents<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let model = &self.0.model;
-        let mut list = serializer.serialize_seq(None)?;
+impl Dialogue for Contents<'_> {
+    fn write(
+        &self,
+        history: &History,
+        range: Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> serde_json::Result<()> {
         let mut asked = Asked::default();
         let mut results: Vec<Part<'_>> = Vec::new();
-        for message in &self.0.messages {
+        for message in history.range(range) {
             // All results of one message go back together.
             if let Message::Tool(result) = message {
                 asked.answer(result, &mut results);
                 continue;
             }
-            flush(&mut list, &mut results)?;
+            flush(out, &mut results)?;
             match message {
                 Message::User(said) => {
-                    list.serialize_element(&Content { role: "user", parts: &of_user(said) })?;
+                    element(out, &Content { role: "user", parts: &of_user(said) })?;
                 }
                 Message::Assistant(said) => {
-                    let parts = of_model(said, model);
+                    let parts = of_model(said, self.0);
                     asked = Asked::by(said, &parts);
                     // The API refuses a content without parts.
                     if !parts.is_empty() {
-                        list.serialize_element(&Content { role: "model", parts: &parts })?;
+                        element(out, &Content { role: "model", parts: &parts })?;
                     }
                 }
                 Message::Tool(_) => {}
             }
         }
-        flush(&mut list, &mut results)?;
-        list.end()
+        flush(out, &mut results)
     }
 }
 
-fn flush<'a, L: SerializeSeq>(list: &mut L, results: &mut Vec<Part<'a>>) -> Result<(), L::Error> {
+fn flush(out: &mut Vec<u8>, results: &mut Vec<Part<'_>>) -> serde_json::Result<()> {
     if results.is_empty() {
         return Ok(());
     }
-    let parts = std::mem::take(results);
-    list.serialize_element(&Content { role: "user", parts: &parts })
+    let parts = mem::take(results);
+    element(out, &Content { role: "user", parts: &parts })
 }
 
 #[derive(Serialize)]

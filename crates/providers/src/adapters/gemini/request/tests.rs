@@ -79,7 +79,8 @@ fn every_wish_has_its_field() {
             description: "Tells the time.".into(),
             input_schema: json!({"type": "object"}),
         },
-    ];
+    ]
+    .into();
     request.max_output_tokens = Some(100);
     request.temperature = Some(0.7);
     request.stop = vec!["END".into()];
@@ -189,7 +190,8 @@ fn a_schema_that_cannot_be_sent_is_named_with_its_tool_and_place() {
         name: "Tree".into(),
         description: String::new(),
         input_schema: node.clone(),
-    }];
+    }]
+    .into();
     let told = body(&request).unwrap_err().to_string();
     assert!(told.contains("`Tree`") && told.contains("`#/properties/next/$ref"), "{told}");
     request.tools.clear();

@@ -1,95 +1,96 @@
 //! The messages of a request.
 
-use std::{borrow::Cow, fmt};
+use std::{borrow::Cow, fmt, mem, ops::Range};
 
-use serde::{Serialize, Serializer, ser::SerializeSeq};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::super::native::Kept;
 use crate::{
-    AssistantMessage, ChatRequest, Image, Message, ToolCall, ToolResult, UserMessage,
+    AssistantMessage, ChatRequest, History, Image, Message, ToolCall, ToolResult, UserMessage,
     profiles::{AnswerSchema, Profile, ToolIds},
+    rendering::{Dialogue, element},
 };
 
-/// The system prompt, then the conversation.
+/// The system prompt, which is the first message.
+pub(super) fn system(request: &ChatRequest, profile: &Profile) -> Option<impl Serialize> {
+    let marked = profile.cache_markers && request.prompt_caching;
+    let said = request.system.as_deref().filter(|text| !text.is_empty());
+    let format = request.response_format.as_ref();
+    let text = match format.filter(|_| profile.answer_schema == AnswerSchema::ObjectOnly) {
+        None => said.map(Cow::Borrowed),
+        Some(format) => {
+            let said = said.map(|said| format!("{said}\n\n")).unwrap_or_default();
+            Some(Cow::Owned(format!(
+                "{said}Answer with one JSON object and nothing else. It has to follow this \
+                 JSON schema:\n{}",
+                format.schema
+            )))
+        }
+    };
+    text.map(|text| Wire::of("system", Content::text(text, marked)))
+}
+
+/// The messages of the conversation.
 pub(super) struct Messages<'a> {
-    pub(super) request: &'a ChatRequest,
-    pub(super) profile: &'a Profile,
+    profile: &'a Profile,
+    model: &'a str,
+    /// The user message at which a cache may end, where one has to be marked.
+    marked: Option<usize>,
 }
 
 impl<'a> Messages<'a> {
-    fn system(&self) -> Option<Cow<'a, str>> {
-        let said = self.request.system.as_deref().filter(|text| !text.is_empty());
-        let format = self.request.response_format.as_ref();
-        match format.filter(|_| self.profile.answer_schema == AnswerSchema::ObjectOnly) {
-            None => said.map(Cow::Borrowed),
-            Some(format) => {
-                let said = said.map(|said| format!("{said}\n\n")).unwrap_or_default();
-                Some(Cow::Owned(format!(
-                    "{said}Answer with one JSON object and nothing else. It has to follow this \
-                     JSON schema:\n{}",
-                    format.schema
-                )))
-            }
-        }
-    }
-
-    /// The user message at which a cache may end, where one has to be marked.
-    fn marked(&self) -> Option<usize> {
-        let marks = self.marks();
+    pub(super) fn of(request: &'a ChatRequest, profile: &'a Profile, marks: bool) -> Self {
         let is_user = |message: &Message| matches!(message, Message::User(_));
-        self.request.messages.iter().rposition(is_user).filter(|_| marks)
-    }
-
-    const fn marks(&self) -> bool {
-        self.profile.cache_markers && self.request.prompt_caching
+        let marked = request.messages.iter().rposition(is_user).filter(|_| marks);
+        Self { profile, model: &request.model, marked }
     }
 }
 
-impl Serialize for Messages<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(None)?;
-        if let Some(text) = self.system() {
-            list.serialize_element(&Wire::of("system", Content::text(text, self.marks())))?;
-        }
-        let marked = self.marked();
+impl Dialogue for Messages<'_> {
+    fn marked_from(&self, history: &History) -> usize {
+        self.marked.unwrap_or_else(|| history.len())
+    }
+
+    fn write(
+        &self,
+        history: &History,
+        range: Range<usize>,
+        out: &mut Vec<u8>,
+    ) -> serde_json::Result<()> {
         let mut results: Vec<&ToolResult> = Vec::new();
-        for (at, message) in self.request.messages.iter().enumerate() {
+        for (at, message) in range.clone().zip(history.range(range)) {
             if !matches!(message, Message::Tool(_)) {
-                images_of_results(&mut list, &mut results)?;
+                images_of_results(out, &mut results)?;
             }
             match message {
-                Message::User(said) => list.serialize_element(&user(said, marked == Some(at)))?,
+                Message::User(said) => element(out, &user(said, self.marked == Some(at)))?,
                 Message::Assistant(said) => {
-                    list.serialize_element(&assistant(said, self.profile, &self.request.model))?;
+                    element(out, &assistant(said, self.profile, self.model))?;
                 }
                 Message::Tool(result) => {
                     results.extend((!result.images.is_empty()).then_some(result));
-                    list.serialize_element(&tool(result, self.profile))?;
+                    element(out, &tool(result, self.profile))?;
                 }
             }
         }
-        images_of_results(&mut list, &mut results)?;
-        list.end()
+        images_of_results(out, &mut results)
     }
 }
 
 /// The tool role takes text alone, so images go into a user message after the
 /// results, which says whose they are.
-fn images_of_results<L: SerializeSeq>(
-    list: &mut L,
-    results: &mut Vec<&ToolResult>,
-) -> Result<(), L::Error> {
+fn images_of_results(out: &mut Vec<u8>, results: &mut Vec<&ToolResult>) -> serde_json::Result<()> {
     if results.is_empty() {
         return Ok(());
     }
     let mut parts = Vec::new();
-    for result in results.drain(..) {
+    for result in mem::take(results) {
         let text = format!("Images in the result of {} (call {}):", result.name, result.call_id);
         parts.push(Part::text(text.into(), false));
         parts.extend(result.images.iter().map(Part::image));
     }
-    list.serialize_element(&Wire::of("user", Content::Parts(parts)))
+    element(out, &Wire::of("user", Content::Parts(parts)))
 }
 
 fn user(said: &UserMessage, marked: bool) -> Wire<'_> {

@@ -42,7 +42,8 @@ fn conversation() -> ChatRequest {
         name: "Read".into(),
         description: "Reads a file.".into(),
         input_schema: serde_json::json!({"type": "object"}),
-    }];
+    }]
+    .into();
     request
 }
 

@@ -1,7 +1,10 @@
 use serde_json::json;
 
 use super::*;
-use crate::{Arguments, Native, ResponseFormat, ToolCall};
+use crate::{
+    Arguments, AssistantMessage, Image, Message, Native, ResponseFormat, ToolCall, ToolResult,
+    UserMessage,
+};
 
 const REASONING: &str =
     r#"{"id": "rs_1",  "type":"reasoning","summary":[],"encrypted_content":"gAAA=="}"#;
@@ -43,7 +46,8 @@ fn conversation() -> ChatRequest {
         name: "Read".into(),
         description: "Reads a file.".into(),
         input_schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
-    }];
+    }]
+    .into();
     request
 }
 
