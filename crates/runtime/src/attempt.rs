@@ -141,6 +141,7 @@ impl Turn<'_> {
             return Err(aborted());
         }
         let parts = self.parts();
+        let bytes = self.weigh();
         let request = self.request(&parts, ask.nudge);
         self.account.attempts += 1;
         let context = AttemptContext::new(self.cancel.clone(), ask.fresh_connection);
@@ -161,7 +162,8 @@ impl Turn<'_> {
         match ended {
             Ok(completed) => {
                 self.account.usage.add(completed.usage());
-                match unusable(&completed) {
+                self.session.meter.counted(bytes, completed.usage());
+                match unusable(&completed, self.has_just_delivered(&parts)) {
                     None => Ok(completed),
                     Some(failure) => {
                         // All of it was shown.
@@ -231,7 +233,8 @@ impl Turn<'_> {
         }
     }
 
-    fn request(&self, parts: &Parts, nudge: bool) -> ChatRequest {
+    /// The one place where a request is made of the history.
+    pub(crate) fn request(&self, parts: &Parts, nudge: bool) -> ChatRequest {
         let mut request = ChatRequest::new(parts.model.clone());
         request.system.clone_from(&parts.system);
         request.max_output_tokens = parts.max_output_tokens;
@@ -245,6 +248,19 @@ impl Turn<'_> {
         request
     }
 
+    /// Whether the model's last calls handed something over to the user.
+    fn has_just_delivered(&self, parts: &Parts) -> bool {
+        if parts.delivering.is_empty() {
+            return false;
+        }
+        let results =
+            self.session.transcript.messages().iter().rev().map_while(|last| match last {
+                Message::Tool(result) => Some(result),
+                _ => None,
+            });
+        results.into_iter().any(|result| result.ok && parts.delivering.contains(&result.name))
+    }
+
     /// An attempt that never got a stream has only waited.
     fn charge_refused(&mut self, failure: &Failure) {
         let waited = failure.details().provider_wait_ms.unwrap_or(0);
@@ -252,8 +268,9 @@ impl Turn<'_> {
     }
 }
 
-/// Why a whole message cannot be used, if it cannot.
-fn unusable(completed: &CompletedMessage) -> Option<Failure> {
+/// Why a whole message cannot be used, if it cannot. Silence can be, where the model
+/// has just `delivered`.
+fn unusable(completed: &CompletedMessage, delivered: bool) -> Option<Failure> {
     let message = completed.message();
     let silent = message.text.trim().is_empty() && message.tool_calls.is_empty();
     let failure = match completed.finish() {
@@ -264,7 +281,7 @@ fn unusable(completed: &CompletedMessage) -> Option<Failure> {
         FinishReason::Length => return None,
         // The provider wants to go on, whatever it said so far.
         FinishReason::Pause => return None,
-        _ if silent => Failure::new(
+        _ if silent && !delivered => Failure::new(
             ErrorCode::EmptyModelResponse,
             "the model ended without text and without a tool call",
         ),

@@ -1,6 +1,6 @@
 //! The only place where a runtime is wired together.
 
-use std::{fmt, num::NonZeroU32, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use turnbuckle_errors::{Opaque, Redact};
 use turnbuckle_providers::{Provider, ToolDefinition, ToolList};
@@ -10,6 +10,7 @@ use crate::{
     Journal, JsonlStore, Record, RecoveryPolicy, Repairs, Session, SessionStore, StoreError,
     SystemWorld, TurnObserver, World,
     callback::Sturdy,
+    compaction::{CompactionPolicy, Compactor, SummaryCompactor},
     observer::Watcher,
     recovery::{RecoveryPolicies, RetryQuota},
     session,
@@ -35,6 +36,12 @@ pub(crate) struct Parts {
     pub(crate) offered: ToolList,
     pub(crate) policy: RecoveryPolicy,
     pub(crate) quota: Option<Arc<RetryQuota>>,
+    pub(crate) compaction: CompactionPolicy,
+    pub(crate) compactor: Option<Arc<dyn Compactor>>,
+    /// Names of tools that hand something over to the user.
+    pub(crate) delivering: HashSet<String>,
+    /// What a request weighs before its history.
+    pub(crate) fixed_bytes: u64,
     pub(crate) redact: Arc<dyn Redact>,
     pub(crate) watcher: Arc<Watcher>,
     pub(crate) world: Arc<dyn World>,
@@ -44,6 +51,15 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
+    /// What a request weighs before its history: the system prompt and the tools.
+    fn weigh_head(&self) -> u64 {
+        let tools = self.tools.specs().into_iter().map(|spec| {
+            spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
+        });
+        let bytes = tools.sum::<usize>() + self.system.as_ref().map_or(0, String::len);
+        u64::try_from(bytes).unwrap_or(u64::MAX)
+    }
+
     /// How long a wait really takes.
     pub(crate) fn paced(&self, wait: Duration) -> Duration {
         wait / self.wait_divisor.get()
@@ -62,6 +78,10 @@ impl Runtime {
                 offered: ToolList::new(),
                 policy: RecoveryPolicy::default(),
                 quota: None,
+                compaction: CompactionPolicy::default(),
+                compactor: Some(Arc::new(SummaryCompactor)),
+                delivering: HashSet::new(),
+                fixed_bytes: 0,
                 redact: Arc::new(Opaque),
                 watcher: Arc::default(),
                 world: Arc::new(SystemWorld),
@@ -186,6 +206,42 @@ impl Builder {
         self
     }
 
+    /// When a history is made smaller, and how small. Without a
+    /// [`window`](CompactionPolicy::window), only after the provider's refusal.
+    pub const fn compaction(mut self, policy: CompactionPolicy) -> Self {
+        self.parts.compaction = policy;
+        self
+    }
+
+    /// The model's context in tokens, so that a history is made smaller before it is
+    /// refused. The same as in [`compaction`](Self::compaction).
+    pub const fn context_window(mut self, tokens: u64) -> Self {
+        self.parts.compaction.window = Some(tokens);
+        self
+    }
+
+    /// How a history is made smaller. By default the session's model writes a
+    /// [summary](SummaryCompactor); [`TailCompactor`](crate::compaction::TailCompactor)
+    /// asks no model.
+    pub fn compactor(mut self, compactor: Arc<dyn Compactor>) -> Self {
+        self.parts.compactor = Some(compactor);
+        self
+    }
+
+    /// Leaves every history as it is: a context that is too large ends the step.
+    pub fn without_compaction(mut self) -> Self {
+        self.parts.compactor = None;
+        self
+    }
+
+    /// Names tools that hand something over to the user, a message or a file for
+    /// example. A model that ends in silence right after one of them has said what it
+    /// had to say: its blank message completes the prompt and is not asked again.
+    pub fn delivering_tools<T: Into<String>>(mut self, names: impl IntoIterator<Item = T>) -> Self {
+        self.parts.delivering = names.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Masks secrets in what tools report. Without one, outside text is withheld.
     pub fn redactor(mut self, redact: Arc<dyn Redact>) -> Self {
         self.parts.redact = redact;
@@ -226,7 +282,8 @@ impl Builder {
 
     /// The runtime.
     #[must_use]
-    pub fn build(self) -> Runtime {
+    pub fn build(mut self) -> Runtime {
+        self.parts.fixed_bytes = self.parts.weigh_head();
         Runtime { parts: Arc::new(self.parts) }
     }
 }

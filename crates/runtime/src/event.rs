@@ -12,6 +12,7 @@ use turnbuckle_errors::{Failure, Phase, Usage};
 use turnbuckle_providers::{AssistantMessage, FinishReason, ToolCall};
 
 use crate::{
+    compaction::CompactionReason,
     outcome::{Outcome, RetrySummary},
     recovery::Budget,
 };
@@ -112,6 +113,32 @@ pub enum EventKind {
         /// If it failed: the attempts before the last one.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         retries: Vec<RetrySummary>,
+    },
+    /// The history is about to be made smaller, because it grew too large for the
+    /// model.
+    CompactionStart {
+        /// The compaction.
+        compaction_id: String,
+        /// Why.
+        reason: CompactionReason,
+        /// How many messages the next request would hold.
+        messages: usize,
+        /// How many tokens it would have, by estimate.
+        tokens: u64,
+    },
+    /// The history was made smaller, or was left as it was. Every start has one end.
+    CompactionEnd {
+        /// The compaction.
+        compaction_id: String,
+        /// Whether it is smaller now.
+        ok: bool,
+        /// How many messages the next request will hold.
+        messages: usize,
+        /// How many tokens it will have, by estimate.
+        tokens: u64,
+        /// Why not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<Failure>,
     },
     /// A tool begins.
     ToolExecutionStart {

@@ -28,6 +28,7 @@ mod batch;
 mod builder;
 mod callback;
 mod cancel;
+pub mod compaction;
 mod emit;
 mod event;
 mod observer;

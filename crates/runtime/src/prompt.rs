@@ -12,7 +12,9 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Event, Journal, PromptOutcome, Repairs, Runtime, SessionStore, Transcript, session,
+    Event, Journal, PromptOutcome, Repairs, Runtime, SessionStore, Transcript,
+    compaction::Meter,
+    session,
     turn::{Run, Turn},
 };
 
@@ -27,6 +29,8 @@ pub struct Session {
     pub(crate) store: Box<dyn SessionStore>,
     /// The ids of all tool calls so far; each is used once.
     pub(crate) call_ids: HashSet<String>,
+    /// How large the next request will be.
+    pub(crate) meter: Meter,
     /// Whether the journal has its first record.
     pub(crate) begun: bool,
     /// The folder that the tools work in, for the first record.
@@ -45,6 +49,7 @@ impl Session {
             transcript: Transcript::new(),
             store,
             call_ids: HashSet::new(),
+            meter: Meter::default(),
             begun: false,
             workspace: None,
             repairs: Repairs::default(),
@@ -59,10 +64,15 @@ impl Session {
         journal: Journal,
     ) -> Self {
         let transcript = session::rebuild(&journal.records);
-        let call_ids = transcript.call_ids();
+        let call_ids = session::call_ids(&journal.records);
+        let mut meter = Meter::default();
+        if let Some((before, usage)) = session::last_count(&journal.records, &transcript) {
+            let asked = transcript.messages().iter().take(before);
+            meter.counted(Meter::default().weigh(runtime.parts.fixed_bytes, asked), &usage);
+        }
         let begun = !journal.records.is_empty();
         let repairs = journal.repairs;
-        Self { transcript, call_ids, begun, repairs, ..Self::begin(runtime, id, store) }
+        Self { transcript, call_ids, meter, begun, repairs, ..Self::begin(runtime, id, store) }
     }
 
     /// Notes in the journal of a new session which folder its tools work in, so
@@ -85,7 +95,8 @@ impl Session {
         &self.id
     }
 
-    /// The history so far.
+    /// The history that the next request is made of. After a compaction this is less
+    /// than was said; the journal has all of it.
     #[must_use]
     pub const fn transcript(&self) -> &Transcript {
         &self.transcript

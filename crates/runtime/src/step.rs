@@ -8,6 +8,7 @@ use turnbuckle_providers::CompletedMessage;
 use crate::{
     EventKind, MessageFinish,
     attempt::{Ask, Shown},
+    compaction::{Compacted, CompactionReason, explained},
     recovery::{Decision, StepAllowance, decide},
     retry::Chain,
     turn::{LastMessage, Turn},
@@ -39,6 +40,7 @@ impl Turn<'_> {
         let mut allowance = StepAllowance::new(&parts.policy);
         let mut chain = Chain::default();
         let mut ask = Ask::first();
+        let unchanged = self.compact_at_boundary(&mut allowance).await?;
         loop {
             let failure = match self.watched_attempt(&ask, shown).await {
                 Ok(completed) => {
@@ -52,15 +54,25 @@ impl Turn<'_> {
             let claim = match decision {
                 Decision::Stop(reason) => {
                     tracing::debug!(code = %failure.code(), ?reason, "the step ends");
-                    return Err(failure);
+                    return Err(explained(failure, unchanged.as_ref()));
                 }
-                // Nothing makes a history smaller yet.
-                Decision::Retry(claim) if claim.compacts() => return Err(failure),
                 Decision::Retry(claim) => claim,
             };
+            let mut plan = None;
+            if claim.compacts() {
+                match self.plan_compaction(CompactionReason::Overflow) {
+                    Ok(possible) => plan = Some(possible),
+                    Err(why) => return Err(explained(failure, Some(&why))),
+                }
+            }
             let Some(claim) = self.permit(claim, &ask, &failure, &mut chain).await? else {
                 return Err(failure);
             };
+            if let Some(plan) = plan
+                && let Compacted::Unchanged(why) = self.compact(plan).await?
+            {
+                return Err(explained(failure, Some(&why)));
+            }
             self.back_off(&mut chain, &ask, &claim, &failure).await?;
             ask = ask.again(&failure);
             shown.void(failure);

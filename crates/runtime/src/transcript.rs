@@ -1,12 +1,13 @@
 //! The durable history of a session, and the only way into it.
 
-use std::collections::HashSet;
-
 use turnbuckle_providers::{
     AssistantMessage, CompletedMessage, History, Message, ToolResult, UserMessage,
 };
 
-/// The messages that the next request is made of.
+use crate::compaction::Cut;
+
+/// The messages that the next request is made of. After a compaction these are
+/// fewer than were said; all of them are in the journal.
 ///
 /// A message of the model comes in only when it is complete, and together with
 /// one result for each of its calls: a failed attempt leaves no trace here, and
@@ -34,13 +35,12 @@ impl Transcript {
         &self.messages
     }
 
-    /// The ids of all its tool calls.
-    pub(crate) fn call_ids(&self) -> HashSet<String> {
-        let results = self.messages.iter().filter_map(|message| match message {
-            Message::Tool(result) => Some(result.call_id.clone()),
-            _ => None,
-        });
-        results.collect()
+    /// The same with `digest` in the place of what `cut` leaves out; `None` if the
+    /// cut was not made for it.
+    pub(crate) fn compacted(&self, cut: &Cut, digest: &str) -> Option<Self> {
+        let messages: Vec<&Message> = self.messages.iter().collect();
+        let smaller = cut.apply(&messages, digest)?;
+        Some(Self { messages: smaller.into_iter().collect() })
     }
 
     /// Adds what the user said.

@@ -1,8 +1,8 @@
 //! From a journal back to the history that the next request is made of.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
-use turnbuckle_providers::{AssistantMessage, ToolCall, ToolResult, UserMessage};
+use turnbuckle_providers::{AssistantMessage, Message, ToolCall, ToolResult, Usage, UserMessage};
 
 use super::Record;
 use crate::Transcript;
@@ -51,11 +51,43 @@ pub(crate) fn rebuild(records: &[Record]) -> Transcript {
                     open.results.push_back(result);
                 }
             }
+            Record::Compaction { cut, digest, .. } => {
+                close(&mut transcript, open.take());
+                // A cut that does not fit was made for a journal that lost a line since;
+                // the longer history is right, and can be cut again.
+                if let Some(smaller) = transcript.compacted(cut, digest) {
+                    transcript = smaller;
+                }
+            }
             _ => {}
         }
     }
     close(&mut transcript, open);
     transcript
+}
+
+/// The ids of all calls that were ever made, also of those that a compaction has
+/// left out of the history.
+pub(crate) fn call_ids(records: &[Record]) -> HashSet<String> {
+    let asked = records.iter().filter_map(|record| match record {
+        Record::Assistant { message, .. } => Some(&message.tool_calls),
+        _ => None,
+    });
+    asked.flatten().map(|call| call.id.clone()).collect()
+}
+
+/// What the provider counted last, and how many messages of the history its request
+/// had; `None` if the history has changed since.
+pub(crate) fn last_count(records: &[Record], transcript: &Transcript) -> Option<(usize, Usage)> {
+    let last = records.iter().rev().find_map(|record| match record {
+        Record::Assistant { message, usage, .. } => Some(Some((message, *usage))),
+        Record::Compaction { .. } => Some(None),
+        _ => None,
+    });
+    let (answer, usage) = last??;
+    let is_answer =
+        |message: &Message| matches!(message, Message::Assistant(said) if said == answer);
+    Some((transcript.messages().iter().rposition(is_answer)?, usage))
 }
 
 /// A message whose results are still being read.
@@ -96,7 +128,7 @@ pub(super) fn interrupted(call: &ToolCall, began: bool) -> ToolResult {
 
 #[cfg(test)]
 mod tests {
-    use turnbuckle_providers::{Arguments, FinishReason, Message, Usage};
+    use turnbuckle_providers::{Arguments, FinishReason};
 
     use super::*;
 

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use turnbuckle_providers::{AssistantMessage, FinishReason, Image, Usage};
 
+use crate::compaction::Cut;
+
 /// The version of the record format that this crate writes, and the newest that
 /// it reads. It is raised by a change that an older reader would misread; a new
 /// field or a new kind of record is none.
@@ -87,6 +89,16 @@ pub enum Record {
     RetryStarted {
         /// The id of the retries of the step.
         retry_id: String,
+    },
+    /// The history was made smaller, after everything before this record. What it was
+    /// stays in the journal.
+    Compaction {
+        /// The compaction's id.
+        compaction_id: String,
+        /// Which messages stay.
+        cut: Cut,
+        /// What takes the place of the others.
+        digest: String,
     },
     /// A step ended.
     StepEnd,

@@ -10,6 +10,7 @@
 )]
 
 mod cancel;
+mod compaction;
 mod observer;
 mod progress;
 mod recovery;

@@ -97,6 +97,7 @@ pub(crate) fn check_promises(events: &[Event], outcome: &PromptOutcome) {
     assert_eq!(count("turn_start"), count("turn_end"));
     assert_eq!(count("message_start"), count("message_end"));
     assert_eq!(count("tool_execution_start"), count("tool_execution_end"));
+    assert_eq!(count("compaction_start"), count("compaction_end"));
     assert!(count("error") <= 1);
     if outcome.failure.is_none() {
         assert!(outcome.ok);
@@ -114,6 +115,8 @@ pub(crate) fn kind(event: &Event) -> &'static str {
         EventKind::RetryScheduled { .. } => "retry_scheduled",
         EventKind::RetryStarted { .. } => "retry_started",
         EventKind::MessageEnd { .. } => "message_end",
+        EventKind::CompactionStart { .. } => "compaction_start",
+        EventKind::CompactionEnd { .. } => "compaction_end",
         EventKind::ToolExecutionStart { .. } => "tool_execution_start",
         EventKind::ToolExecutionUpdate { .. } => "tool_execution_update",
         EventKind::ToolExecutionEnd { .. } => "tool_execution_end",
