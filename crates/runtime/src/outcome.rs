@@ -37,7 +37,7 @@ pub struct PromptOutcome {
     pub finish: Option<MessageFinish>,
     /// How the prompt ended.
     pub outcome: Outcome,
-    /// Requests sent, over all steps.
+    /// Attempts made, over all steps. A compaction's own request is none.
     pub attempts: u32,
     /// Every retry, in order.
     pub retries: Vec<RetrySummary>,

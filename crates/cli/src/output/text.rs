@@ -82,6 +82,13 @@ impl Output for Text {
                     seconds(*delay_ms)
                 ));
             }
+            EventKind::CompactionStart { .. } => {
+                self.take_back()?;
+                note("the conversation is too long for the model; summarising its older part");
+            }
+            EventKind::CompactionEnd { failure: Some(failure), .. } => {
+                note(&format!("it stays as it was: {failure}"));
+            }
             EventKind::ToolExecutionStart { tool_call_id, name, arguments } => {
                 let call = describe_call(name, arguments.as_ref());
                 note(&call);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use turnbuckle_providers::Clocks;
 use turnbuckle_runtime::{
     ON_RETRY_LIMIT, RecoveryPolicy,
+    compaction::CompactionPolicy,
     recovery::{AlwaysMode, QuotaCosts},
 };
 
@@ -40,6 +41,8 @@ fn the_recovery_page_has_the_numbers_of_the_policy() {
             s(policy.capacity.delay),
             s(policy.capacity.cap)
         ),
+        format!("| {} | none |\n| overflow", policy.silent_retries),
+        format!("after one compaction | {} | none |", policy.overflow_retries),
         format!("makes at most **{} attempts**", policy.max_attempts()),
         format!("it waits at most **{} s**", policy.max_wait().as_secs_f64()),
     ] {
@@ -47,12 +50,15 @@ fn the_recovery_page_has_the_numbers_of_the_policy() {
     }
     let always = AlwaysMode::default();
     let costs = QuotaCosts::default();
+    let compaction = CompactionPolicy::default();
     let told = RECOVERY.replace('\n', " ");
     for sentence in [
         format!("double from {} to {}", s(always.delay), s(always.cap)),
         format!("{} after an expired clock, {} after any", costs.timeout, costs.transient),
         format!("had cost, or {}.", costs.success),
         format!("of its own and has {}.", s(ON_RETRY_LIMIT)),
+        format!("would fill {} % of it", compaction.fill_percent),
+        format!("aimed at ({} % of the most", compaction.target_percent),
     ] {
         assert!(told.contains(&sentence), "docs/RECOVERY.md lacks: {sentence}");
     }

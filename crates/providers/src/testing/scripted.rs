@@ -16,8 +16,8 @@ use turnbuckle_diagnostics::AttemptTiming;
 use turnbuckle_errors::{ErrorCode, Failure, Phase, Usage};
 
 use crate::{
-    Assembler, AttemptContext, ChatRequest, EventStream, FinishReason, PartialMessage, PollEvents,
-    Provider, StreamEvent, assemble::WireCall,
+    Assembler, AttemptContext, ChatRequest, EventStream, FinishReason, Native, PartialMessage,
+    PollEvents, Provider, StreamEvent, assemble::WireCall,
 };
 
 /// A provider that plays one [`ScriptedAttempt`] per call and records what it
@@ -107,6 +107,8 @@ pub struct ScriptedAttempt {
 enum Step {
     Text(String),
     Reasoning(String),
+    Refusal(String),
+    Native(Native),
     Call { id: String, name: String, arguments: String },
     Usage(Usage),
     Wait(Duration),
@@ -144,6 +146,18 @@ impl ScriptedAttempt {
     #[must_use]
     pub fn reasoning(self, delta: &str) -> Self {
         self.then(Step::Reasoning(delta.to_owned()))
+    }
+
+    /// Adds visible text that the provider marks as a refusal.
+    #[must_use]
+    pub fn refusal(self, delta: &str) -> Self {
+        self.then(Step::Refusal(delta.to_owned()))
+    }
+
+    /// Gives the message in the provider's own words.
+    #[must_use]
+    pub fn native(self, native: Native) -> Self {
+        self.then(Step::Native(native))
     }
 
     /// Adds a tool call.
@@ -241,6 +255,13 @@ impl ScriptedStream {
             Step::Reasoning(delta) => {
                 self.assembler.reasoning(&delta).map(|()| StreamEvent::Reasoning(delta))
             }
+            Step::Refusal(delta) => {
+                self.assembler.refusal(&delta).map(|()| StreamEvent::Text(delta))
+            }
+            Step::Native(native) => {
+                self.assembler.native(native);
+                return self.poll_event(cx);
+            }
             Step::Call { id, name, arguments } => {
                 let piece = WireCall {
                     id: Some(&id),
@@ -299,7 +320,13 @@ impl PollEvents for ScriptedStream {
         }
         let delta_next = matches!(
             self.steps.front(),
-            Some(Step::Text(_) | Step::Reasoning(_) | Step::Call { .. } | Step::Finish(_))
+            Some(
+                Step::Text(_)
+                    | Step::Reasoning(_)
+                    | Step::Refusal(_)
+                    | Step::Call { .. }
+                    | Step::Finish(_)
+            )
         );
         if delta_next && !self.started {
             self.started = true;

@@ -47,7 +47,9 @@ impl<'a> Open<'a> {
             Record::ToolResult { call_id, .. } => {
                 self.ended.insert(call_id);
             }
-            Record::RetryScheduled { .. } | Record::RetryStarted { .. } => self.step = true,
+            Record::RetryScheduled { .. }
+            | Record::RetryStarted { .. }
+            | Record::Compaction { .. } => self.step = true,
             Record::StepEnd => {
                 self.step = false;
                 self.calls = &[];

@@ -2,10 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
+use crate::scene::{Plain, Still, check_promises, kind, refused};
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use turnbuckle_errors::{ErrorCode, Failure, Usage};
+use turnbuckle_errors::{ErrorCode, Failure};
 use turnbuckle_providers::{
     ChatRequest, FinishReason, Message,
     testing::{ScriptedAttempt, ScriptedProvider},
@@ -15,12 +16,9 @@ use turnbuckle_runtime::{
     Runtime, Session, TurnObserver,
     compaction::{CompactionTask, Compactor, TailCompactor},
 };
-use turnbuckle_tools::{PermissionMode, ToolSet};
 
-use crate::{
-    scene::{Plain, Still, check_promises, kind, refused},
-    tools::tools,
-};
+mod boundary;
+mod tools;
 
 /// A session with a scripted model.
 struct Talk {
@@ -237,81 +235,6 @@ async fn where_nothing_can_be_left_out_nothing_is_tried() {
     assert_eq!(kinds(&events), ["agent_start", "turn_start", "turn_end", "error", "agent_end"]);
 }
 
-fn counted(text: &str, input: u64) -> ScriptedAttempt {
-    let usage = Usage { input_tokens: Some(input), ..Usage::default() };
-    ScriptedAttempt::default().usage(usage).text(text).finish(FinishReason::Stop)
-}
-
-/// Three prompts whose requests the provider counts at 400 tokens each thousand bytes.
-fn counted_opening() -> Vec<ScriptedAttempt> {
-    ["first", "second", "third"]
-        .iter()
-        .zip([10, 1000, 2200])
-        .map(|(word, input)| counted(&long(word), input))
-        .collect()
-}
-
-async fn near_the_boundary(more: impl IntoIterator<Item = ScriptedAttempt>) -> Talk {
-    let script = counted_opening().into_iter().chain(more);
-    let mut talk = talk_with(script, |builder| builder.context_window(3_000));
-    for n in 1..=3 {
-        let (events, outcome) = talk.say(&format!("question {n}")).await;
-        assert!(outcome.ok && !kinds(&events).contains(&"compaction_start"), "{n}");
-    }
-    talk
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_history_near_the_boundary_is_made_smaller_before_it_is_refused() {
-    let mut talk = near_the_boundary([answer("SO FAR"), answer("done")]).await;
-    let (events, outcome) = talk.say("question 4").await;
-    assert!(outcome.ok);
-    assert_eq!(
-        kinds(&events)[..5],
-        ["agent_start", "turn_start", "compaction_start", "compaction_end", "message_start"]
-    );
-    let start = json(event(&events, "compaction_start"));
-    assert_eq!(start["reason"], "boundary");
-    assert!(start["tokens"].as_u64().unwrap() >= 2_700, "{start}");
-    assert!(outcome.retries.is_empty());
-    assert_eq!(outcome.attempts, 1);
-    assert_eq!(shape(&talk.provider.requests()[4])[0], "digest: SO FAR");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_step_makes_one_compaction_whatever_began_it() {
-    let mut talk = near_the_boundary([answer("SO FAR"), too_large(), answer("never")]).await;
-    let (events, outcome) = talk.say("question 4").await;
-    assert_eq!(outcome.failure.unwrap().code(), ErrorCode::ContextTooLarge);
-    assert_eq!(kinds(&events).iter().filter(|kind| **kind == "compaction_start").count(), 1);
-    assert_eq!(talk.provider.requests().len(), 3 + 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn at_the_boundary_a_failed_summary_does_not_stop_the_request() {
-    let script = [answer(" "), answer("all the same"), answer("again")];
-    let mut talk = near_the_boundary(script).await;
-    let (events, outcome) = talk.say("question 4").await;
-    assert_eq!(outcome.text, "all the same");
-    assert_eq!(
-        json(event(&events, "compaction_end"))["failure"]["code"],
-        "CONTEXT_COMPACTION_FAILED"
-    );
-    assert_eq!(talk.provider.requests()[4].messages.len(), 7);
-    // It is not tried again at once.
-    let (events, outcome) = talk.say("question 5").await;
-    assert!(outcome.ok && !kinds(&events).contains(&"compaction_start"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_failed_at_the_boundary_explains_the_refusal() {
-    let mut talk = near_the_boundary([answer(" "), too_large(), answer("never")]).await;
-    let failure = talk.say("question 4").await.1.failure.unwrap();
-    assert_eq!(failure.code(), ErrorCode::ContextTooLarge);
-    assert_eq!(failure.cause_code(), Some(ErrorCode::ContextCompactionFailed));
-    assert_eq!(talk.provider.requests().len(), 3 + 2);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_ends_the_request_for_a_summary_at_once() {
     let hanging = ScriptedAttempt::default().text("So far").hang();
@@ -396,96 +319,4 @@ async fn a_veto_comes_before_the_summary_is_paid_for() {
     let mut talk = opened_with(script, |builder| builder.observer(Arc::new(Veto))).await;
     assert_eq!(talk.say("question 4").await.1.failure.unwrap().code(), ErrorCode::ContextTooLarge);
     assert_eq!(talk.provider.requests().len(), 3 + 1);
-}
-
-/// Each call with its result next to it.
-fn assert_paired(request: &ChatRequest) {
-    let mut due: Vec<String> = Vec::new();
-    for message in &request.messages {
-        match message {
-            Message::Tool(result) => assert_eq!(due.remove(0), result.call_id),
-            other => {
-                assert!(due.is_empty(), "{due:?}");
-                if let Message::Assistant(said) = other {
-                    due.extend(said.tool_calls.iter().map(|call| call.id.clone()));
-                }
-            }
-        }
-    }
-    assert!(due.is_empty(), "{due:?}");
-}
-
-fn looks(words: usize) -> ScriptedAttempt {
-    let what = "deep ".repeat(words);
-    let arguments = format!("{{\"what\":\"{what}\"}}");
-    let asked = ScriptedAttempt::default();
-    asked
-        .tool_call("call_1", "Look", &arguments)
-        .tool_call("call_2", "Look", "{}")
-        .finish(FinishReason::ToolCalls)
-}
-
-fn tool_set() -> ToolSet {
-    tools().0.with_permissions(PermissionMode::Auto, Arc::new(turnbuckle_tools::DenyAll))
-}
-
-#[tokio::test(start_paused = true)]
-async fn in_the_middle_of_its_tools_a_prompt_goes_on_from_a_summary() {
-    let script =
-        [looks(200), looks(200), looks(200), too_large(), answer("LOOKED"), answer("done")];
-    let mut talk = talk_with(script, |builder| builder.tools(tool_set()));
-    let (_, outcome) = talk.say("look three times").await;
-    assert_eq!(outcome.text, "done");
-    let requests = talk.provider.requests();
-    let last = requests.last().unwrap();
-    assert_paired(last);
-    assert_eq!(shape(last)[..2], ["digest: LOOKED", "user: look three t"]);
-    assert!(last.messages.len() < requests[3].messages.len());
-    assert_eq!(last.tools.len(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_resumed_session_makes_the_same_request() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = [
-        looks(200),
-        looks(200),
-        looks(200),
-        too_large(),
-        answer("LOOKED"),
-        looks(1),
-        answer("done"),
-        answer("in the same process"),
-    ];
-    let provider = ScriptedProvider::new(script);
-    let runtime = builder(&provider).tools(tool_set()).build();
-    let mut session = runtime.session_in(folder.path()).unwrap();
-    let id = session.id().to_owned();
-    assert!(session.prompt("look").outcome().await.ok);
-    let live = session.transcript().clone();
-    drop(session);
-
-    let again = ScriptedProvider::new([looks(1), answer("after a restart")]);
-    let runtime = builder(&again).tools(tool_set()).build();
-    let mut session = runtime.resume(folder.path(), &id).unwrap();
-    assert_eq!(*session.transcript(), live);
-    assert!(session.prompt("and now?").outcome().await.ok);
-    let request = again.requests().remove(0);
-    assert_eq!(shape(&request)[0], "digest: LOOKED");
-    assert_eq!(
-        request.messages.iter().take(live.messages().len()).cloned().collect::<Vec<_>>(),
-        live.messages().to_vec()
-    );
-    // Calls that the summary has replaced keep their ids to themselves.
-    let last = again.requests().pop().unwrap();
-    assert_paired(&last);
-    let ids: Vec<_> = last
-        .messages
-        .iter()
-        .filter_map(|message| match message {
-            Message::Tool(result) => Some(result.call_id.clone()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(ids[ids.len() - 2..], ["call_1_5", "call_2_5"]);
 }

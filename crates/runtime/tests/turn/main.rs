@@ -11,10 +11,12 @@
 
 mod cancel;
 mod compaction;
+mod leftovers;
 mod observer;
 mod progress;
 mod recovery;
 mod retries;
 mod scene;
 mod sessions;
+mod silence;
 mod tools;
