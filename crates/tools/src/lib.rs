@@ -2,6 +2,7 @@
 #![cfg_attr(not(feature = "builtin"), doc = "Hands for a model, and the guards on them.")]
 
 mod approve;
+mod arguments;
 mod call;
 mod error;
 mod guard;
@@ -9,6 +10,7 @@ mod output;
 mod progress;
 mod set;
 mod tool;
+mod typed;
 
 pub use approve::{
     Answer, ApprovalRequest, Approver, DenyAll, PERMISSION_TIMEOUT, PermissionMode, Rule,
@@ -20,6 +22,7 @@ pub use output::{ToolOutput, Touched};
 pub use progress::{MAX_PROGRESS, Progress, ProgressUpdate};
 pub use set::{Admitted, PromptTools, ToolSet};
 pub use tool::{Effect, Outside, Tool, ToolContext, ToolSpec};
+pub use typed::FnTool;
 
 #[cfg(feature = "builtin")]
 pub mod builtin;

@@ -19,7 +19,6 @@
 #[cfg(not(unix))]
 compile_error!("the built-in tools need Unix: process groups, file modes, FIFOs");
 
-mod arguments;
 mod bash;
 mod edit;
 mod encoding;
@@ -49,7 +48,7 @@ pub use self::{
     bash::patch_command,
     workspace::{Workspace, WorkspaceError},
 };
-use crate::{Tool, ToolContext, ToolError, ToolOutput};
+use crate::{Tool, ToolContext, ToolError, ToolOutput, arguments};
 
 /// The default system prompt for an agent with these tools.
 pub const SYSTEM_PROMPT: &str = include_str!("system_prompt.md");

@@ -46,6 +46,19 @@ pub(crate) fn numbered<'a>(lines: impl Iterator<Item = &'a str>, first: usize) -
     lines.zip(first..).map(|(line, number)| format!("{number:>6}\t{}\n", cut_line(line))).collect()
 }
 
+/// Refuses a NUL in a text that goes into a file, which would make it binary.
+///
+/// # Errors
+///
+/// `INVALID_ARGUMENT` that names the argument.
+pub(crate) fn without_nul(tool: &str, name: &str, text: &str) -> Result<(), ToolError> {
+    if !text.contains('\0') {
+        return Ok(());
+    }
+    let text = format!("{tool}: `{name}` holds a NUL character, which no text file has; remove it");
+    Err(ToolError::new(ErrorCode::InvalidArgument, text))
+}
+
 /// The error for a file that is not there, with names that are near to it.
 pub(crate) fn missing(workspace: &Workspace, path: &str, advice: &str) -> ToolError {
     let near = near_names(workspace, path);

@@ -12,7 +12,7 @@ use super::{
     fs::{self, StoreError, Stored},
     ledger::Seen,
     question::{self, size},
-    text::{bounded_diff, diff},
+    text::{bounded_diff, diff, without_nul},
     workspace::Place,
 };
 use crate::{Effect, Outside, Tool, ToolContext, ToolError, ToolOutput, ToolSpec, Touched};
@@ -99,7 +99,7 @@ fn write(
         let text = format!("Write: `content` is over {} MiB; write less", fs::LARGEST >> 20);
         return Err(ToolError::new(ErrorCode::InvalidArgument, text));
     }
-    arguments::without_nul("Write", "content", &content)?;
+    without_nul("Write", "content", &content)?;
     if place.metadata.is_none() {
         return create(shared, place, &content, stop);
     }

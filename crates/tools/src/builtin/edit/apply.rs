@@ -10,11 +10,10 @@ use crate::{
     ToolError, ToolOutput,
     builtin::{
         Shared, Stop,
-        arguments::without_nul,
         encoding::{Encoding, decode},
         fs::{self, StoreError},
         ledger::Seen,
-        text::{diff, missing},
+        text::{diff, missing, without_nul},
         workspace::Place,
     },
 };

@@ -57,39 +57,36 @@ pub(crate) fn parse<T: DeserializeOwned>(spec: &ToolSpec, input: Value) -> Resul
     })
 }
 
-/// Refuses a NUL in a text that goes into a file, which would make it binary.
-///
-/// # Errors
-///
-/// `INVALID_ARGUMENT` that names the argument.
-pub(crate) fn without_nul(tool: &str, name: &str, text: &str) -> Result<(), ToolError> {
-    if !text.contains('\0') {
-        return Ok(());
-    }
-    let text = format!("{tool}: `{name}` holds a NUL character, which no text file has; remove it");
-    Err(ToolError::new(ErrorCode::InvalidArgument, text))
-}
-
 /// What a schema says about the arguments, for errors.
 struct Allowed<'a> {
     spec: &'a ToolSpec,
-    properties: Vec<(&'a str, &'a str)>,
+    properties: Vec<Property<'a>>,
     required: Vec<&'a str>,
+    /// Whether there may be others.
+    open: bool,
+}
+
+struct Property<'a> {
+    name: &'a str,
+    kind: &'a str,
+    /// Whether it is a number that may be below zero.
+    signed: bool,
 }
 
 impl<'a> Allowed<'a> {
     fn of(spec: &'a ToolSpec) -> Self {
         let properties = spec.input_schema.get("properties").and_then(Value::as_object);
-        let kind = |schema: &'a Value| schema.get("type").and_then(Value::as_str).unwrap_or("any");
+        let property = |(name, schema): (&'a String, &'a Value)| Property {
+            name,
+            kind: schema.get("type").and_then(Value::as_str).unwrap_or("any"),
+            signed: schema.get("minimum").is_none(),
+        };
         let required = spec.input_schema.get("required").and_then(Value::as_array);
         Self {
             spec,
-            properties: properties
-                .into_iter()
-                .flatten()
-                .map(|(name, schema)| (name.as_str(), kind(schema)))
-                .collect(),
+            properties: properties.into_iter().flatten().map(property).collect(),
             required: required.into_iter().flatten().filter_map(Value::as_str).collect(),
+            open: spec.input_schema.get("additionalProperties") != Some(&Value::Bool(false)),
         }
     }
 
@@ -98,13 +95,17 @@ impl<'a> Allowed<'a> {
             return Err(self.wrong("the arguments must be one JSON object"));
         };
         for (name, value) in input {
-            let Some((_, kind)) = self.properties.iter().find(|(known, _)| known == name) else {
+            let Some(property) = self.properties.iter().find(|known| known.name == name) else {
+                if self.open {
+                    continue;
+                }
                 let name: String = name.chars().take(QUOTED).collect();
                 return Err(self.wrong(&format!("there is no argument `{name}`")));
             };
             let left_out = value.is_null() && !self.required.contains(&name.as_str());
-            if !left_out && !fits(value, kind) {
-                let article = if *kind == "integer" { "an" } else { "a" };
+            if !left_out && !property.fits(value) {
+                let kind = property.kind;
+                let article = if kind.starts_with(['a', 'i', 'o']) { "an" } else { "a" };
                 return Err(self.wrong(&format!("`{name}` must be {article} {kind}")));
             }
         }
@@ -118,25 +119,31 @@ impl<'a> Allowed<'a> {
         let list: Vec<String> = self
             .properties
             .iter()
-            .map(|(name, kind)| {
+            .map(|Property { name, kind, .. }| {
                 let optional = if self.required.contains(name) { "" } else { ", optional" };
                 format!("`{name}` ({kind}{optional})")
             })
             .collect();
-        let (tool, list) = (&self.spec.name, list.join(", "));
-        ToolError::new(
-            ErrorCode::InvalidArgument,
-            format!("{tool}: {why}; the arguments are {list}"),
-        )
+        let tool = &self.spec.name;
+        let list = match list.as_slice() {
+            [] => "it takes no arguments".to_owned(),
+            list => format!("the arguments are {}", list.join(", ")),
+        };
+        ToolError::new(ErrorCode::InvalidArgument, format!("{tool}: {why}; {list}"))
     }
 }
 
-fn fits(value: &Value, kind: &str) -> bool {
-    match kind {
-        "string" => value.is_string(),
-        "integer" => value.is_u64(),
-        "boolean" => value.is_boolean(),
-        _ => true,
+impl Property<'_> {
+    fn fits(&self, value: &Value) -> bool {
+        match self.kind {
+            "string" => value.is_string(),
+            "integer" => value.is_u64() || (self.signed && value.is_i64()),
+            "number" => value.is_number(),
+            "boolean" => value.is_boolean(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            _ => true,
+        }
     }
 }
 
