@@ -53,6 +53,9 @@ enum Task {
     /// A process of `bench`: reads one answer and measures itself.
     #[command(hide = true)]
     BenchClient(bench::ClientArgs),
+    /// A process of `bench`: measures the tools.
+    #[command(hide = true)]
+    BenchTools(bench::ToolsArgs),
     /// Runs what the CI machine runs: `test` with the corpus, a release build, the demo.
     Ci,
 }
@@ -82,6 +85,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Bench(args) => bench::run(&workspace()?, &args),
         Task::BenchServer => bench::serve(),
         Task::BenchClient(args) => bench::read(&args),
+        Task::BenchTools(args) => bench::tools(&args),
         Task::Ci => ci::run(&workspace()?),
     }
 }

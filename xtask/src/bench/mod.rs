@@ -15,6 +15,7 @@ mod processes;
 mod report;
 mod rounds;
 mod server;
+mod tools;
 mod yardstick;
 
 use std::process::ExitCode;
@@ -22,14 +23,17 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result};
 use tokio::runtime::{Builder, Runtime};
 
-pub(crate) use self::client::Args as ClientArgs;
+pub(crate) use self::{
+    client::Args as ClientArgs,
+    tools::{Args as ToolsArgs, run as tools},
+};
 use self::{plan::Amount, processes::Program, report::Check};
 use crate::{counts::Tally, course::Outcome, terminal::say, workspace::Workspace};
 
 /// The options of `bench`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Measures this part alone; so far there is one.
+    /// Measures this part; without it the streams of the provider adapters.
     #[arg(long)]
     only: Option<Part>,
     /// How often each client reads each answer; the clients take turns.
@@ -47,16 +51,19 @@ pub(crate) struct Args {
 }
 
 /// What can be measured.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
     /// The streams of the provider adapters.
     Providers,
+    /// The built-in tools.
+    Tools,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
-    // There is one part, so that naming it changes nothing.
-    let (None | Some(Part::Providers)) = args.only;
     let program = Program::build(workspace)?;
+    if args.only == Some(Part::Tools) {
+        return tools::start(&program, args.runs, args.quick);
+    }
     let checks = match args.instructions {
         true => instructions::count(&program)?,
         false => measure(&program, args)?,

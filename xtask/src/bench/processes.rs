@@ -28,6 +28,11 @@ impl Program {
         Ok(Self(workspace.target().join("release").join(name)))
     }
 
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// Starts the server of the answers.
     pub(super) fn serve(&self) -> Result<Server> {
         let mut command = Command::new(&self.0);
