@@ -101,6 +101,11 @@ impl ToolContext {
         self
     }
 
+    /// Whether somebody reads the progress of the call, so that it is worth making.
+    pub(crate) const fn is_watched(&self) -> bool {
+        self.progress.is_some()
+    }
+
     /// The folder outside the workspace that this call was permitted to use.
     #[must_use]
     pub fn outside(&self) -> Option<&Path> {

@@ -1,10 +1,11 @@
 //! Bash: one shell command, bounded in time and output.
 //!
 //! `process` runs a shell in a session of its own, `tree` ends what it started
-//! and `processes` finds that, `output` bounds what it prints, `report` tells the
-//! model, `patch` finds the patch programs in a command and `witness` sees how
-//! they ended.
+//! and `processes` finds that, `output` bounds what it prints, `live` shows it to
+//! the host and `report` to the model; `patch` finds the patch programs in a
+//! command and `witness` sees how they ended.
 
+mod live;
 mod output;
 mod patch;
 mod process;
@@ -127,7 +128,7 @@ impl Tool for Bash {
             witness: witness.as_ref(),
             limit,
         };
-        let result = match job.run(&context.cancel).await {
+        let result = match job.run(context).await {
             Ok(finished) => report(&finished, &job),
             Err(error) => Err(not_started(&error, job.folder)),
         };

@@ -19,13 +19,17 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    live::Live,
     output::{self, HeadTail},
     processes::{Mark, VARIABLE},
     stream::Collector,
     tree::{Ended, Tree},
     witness::Witness,
 };
-use crate::builtin::spill::{Outputs, Spill};
+use crate::{
+    ToolContext,
+    builtin::spill::{Outputs, Spill},
+};
 
 /// How long output is still read once the shell has ended: what is in the pipe
 /// comes at once, and whatever else holds the pipe may hold it for ever.
@@ -124,7 +128,7 @@ impl Job<'_> {
     /// # Errors
     ///
     /// Where the shell cannot be started or waited for.
-    pub(super) async fn run(&self, cancel: &CancellationToken) -> io::Result<Finished> {
+    pub(super) async fn run(&self, context: &ToolContext) -> io::Result<Finished> {
         let (mut child, mut tree) = self.spawn()?;
         let (mut stdout, mut stderr) = (Collector::default(), Collector::default());
         let spill = || Spill::new(Arc::clone(self.outputs));
@@ -132,11 +136,12 @@ impl Job<'_> {
         let (out, err) = (child.stdout().take(), child.stderr().take());
         let reading = async {
             tokio::join!(
-                collect(out, &mut stdout, &mut out_spill),
-                collect(err, &mut stderr, &mut err_spill)
+                collect(out, &mut stdout, &mut out_spill, Live::new(context)),
+                collect(err, &mut stderr, &mut err_spill, Live::new(context))
             );
         };
-        let (end, tree, read) = self.follow(&mut *child, &mut tree, reading, cancel).await?;
+        let (end, tree, read) =
+            self.follow(&mut *child, &mut tree, reading, &context.cancel).await?;
         let (mut stdout, mut stderr) = (stdout.finish(), stderr.finish());
         output::fit(&mut stdout, &mut stderr);
         for (stream, spill) in [(&mut stdout, out_spill), (&mut stderr, err_spill)] {
@@ -219,6 +224,7 @@ async fn collect(
     pipe: Option<impl AsyncRead + Unpin>,
     collector: &mut Collector,
     spill: &mut Spill,
+    mut live: Live<'_>,
 ) {
     let Some(mut pipe) = pipe else { return };
     let mut chunk = vec![0; CHUNK];
@@ -226,8 +232,10 @@ async fn collect(
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
         let bytes = chunk.get(..count).unwrap_or_default();
         collector.push(bytes);
+        live.push(bytes);
         spill.push(bytes).await;
     }
+    live.end();
 }
 
 /// The environment of a command: the allowed variables, and no terminal.

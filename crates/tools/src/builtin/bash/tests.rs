@@ -5,7 +5,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::{process::environment, *};
-use crate::builtin::fixture::Fixture;
+use crate::{Progress, builtin::fixture::Fixture};
 
 /// Far more than anything here takes, far less than what it must not wait for.
 const SOON: Duration = Duration::from_secs(60);
@@ -219,6 +219,27 @@ async fn dropping_the_future_kills_the_group() {
 }
 
 #[tokio::test]
+async fn a_host_sees_the_output_while_the_command_runs() {
+    let fixture = Fixture::new();
+    let (told, mut seen) = tokio::sync::mpsc::unbounded_channel();
+    let progress = Progress::new(move || told.send(()).unwrap());
+    let context = ToolContext::default().with_progress(progress.clone());
+    let script =
+        "printf '\\033[1mone\\033[0m\\n'; until test -e go; do sleep 0.02; done; echo two >&2";
+    let run = fixture.tool("Bash").run(command(script), &context);
+    let watch = async {
+        seen.recv().await.unwrap();
+        assert_eq!(progress.take().unwrap().text, "one\n", "before the command has ended");
+        fixture.put("go", "");
+        seen.recv().await.unwrap();
+        assert_eq!(progress.take().unwrap().text, "two\n");
+    };
+    let both = async { tokio::join!(run, watch) };
+    let (output, ()) = timeout(SOON, both).await.unwrap();
+    assert!(output.unwrap().text.ends_with("[stdout]\none\n[stderr]\ntwo\n"));
+}
+
+#[tokio::test]
 async fn a_flood_is_bounded_and_both_ends_are_shown() {
     let fixture = Fixture::new();
     let run = fixture.text("Bash", command("seq 1 2000000; printf 'last\\xff' >&2"));
@@ -256,11 +277,29 @@ async fn arguments_that_cannot_be_run_are_refused() {
         (command(&"x".repeat(MAX_COMMAND + 1)), "Write it to a file"),
         (json!({"command": "ls", "timeout_ms": 0}), "from 1 to 300000"),
         (json!({"command": "ls", "timeout_ms": 300_001}), "from 1 to 300000"),
+        (command(""), "`command` is empty"),
+        (command(&"x".repeat(10_000_000)), "has 10000000 bytes, and at most 131071 are possible"),
         (json!({"cmd": "ls"}), "there is no argument `cmd`"),
+        (json!({"command": "ls", "cwd": "/"}), "there is no argument `cwd`"),
+        (json!({}), "`command` is missing"),
+        (json!({"timeout_ms": 1000}), "`command` is missing"),
+        (json!({"command": null}), "`command` must be a string"),
+        (json!({"command": ["ls", "-l"]}), "`command` must be a string"),
+        (json!({"command": "ls", "timeout_ms": "1000"}), "`timeout_ms` must be an integer"),
+        (json!({"command": "ls", "timeout_ms": -1}), "`timeout_ms` must be an integer"),
+        (json!({"command": "ls", "timeout_ms": 1.5}), "`timeout_ms` must be an integer"),
+        (json!({"command": "ls", "timeout_ms": u64::MAX}), "from 1 to 300000"),
+        (json!("ls"), "must be one JSON object"),
+        (json!(["ls"]), "must be one JSON object"),
+        (json!(null), "must be one JSON object"),
     ] {
         let error = fixture.error("Bash", input, ErrorCode::InvalidArgument).await;
         assert!(error.text.contains(why), "{error}");
+        assert!(error.text.len() < 1000, "{}", error.text.len());
+        assert_eq!(error.touched, None, "nothing ran, and no guard counts it");
     }
+    let nothing: Option<u64> = None;
+    fixture.text("Bash", json!({"command": "true", "timeout_ms": nothing})).await;
     let long = format!("true {}", "x".repeat(MAX_COMMAND - 5));
     fixture.text("Bash", command(&long)).await;
 }
