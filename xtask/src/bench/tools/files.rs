@@ -183,6 +183,7 @@ fn ratio(what: &str, target: f64, rounds: &[(Duration, Duration)]) -> Check {
         measured: format!("{median:.2} ({least:.2}-{most:.2})"),
         target: format!("<= {target}"),
         holds: median <= target,
+        gate: true,
     }
 }
 
