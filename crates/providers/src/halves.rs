@@ -7,6 +7,8 @@
 
 use std::{borrow::Cow, ops::RangeInclusive};
 
+use serde::Deserialize;
+
 /// Where the marks of halves lie; 0xD800 is the first half of all.
 const MARKS: RangeInclusive<u32> = 0xF_0000..=0xF_07FF;
 const FIRST_HALF: u32 = 0xD800;
@@ -20,6 +22,35 @@ pub(crate) struct Marked {
     /// Whether its private characters are marks. Where the event uses them itself
     /// (icon fonts lie there), its lone halves became U+FFFD at once.
     pub(crate) marks: bool,
+}
+
+/// Reads an event. If lone halves stand in the way, they are marked, and the event is
+/// read from `spare`; then what it borrows, and the JSON that is returned with it, may
+/// hold marks, as the last value says.
+pub(crate) fn read<'a, T: Deserialize<'a>>(
+    json: &'a str,
+    spare: &'a mut Option<Marked>,
+) -> Option<(T, &'a str, bool)> {
+    if let Ok(event) = serde_json::from_str(json) {
+        return Some((event, json, false));
+    }
+    let marked: &'a Marked = spare.insert(mark(json)?);
+    let event = serde_json::from_str(&marked.json).ok()?;
+    Some((event, &marked.json, marked.marks))
+}
+
+/// A text that no other goes on with: its lone halves stay alone.
+#[cfg_attr(
+    not(any(feature = "anthropic", feature = "openai-responses", feature = "gemini")),
+    expect(dead_code, reason = "Chat Completions tells no text twice")
+)]
+pub(crate) fn alone(text: Cow<'_, str>, marked: bool) -> Cow<'_, str> {
+    let mut mender = Mender::default();
+    let mut mended = mender.mend(text, marked);
+    if mender.holds() {
+        mended.to_mut().push_str(mender.rest());
+    }
+    mended
 }
 
 /// `json` with every lone half as a mark; `None` if it has none, so that whatever
@@ -149,6 +180,8 @@ fn joined(first: char, second: u32) -> char {
     char::from_u32(0x1_0000 + (high << 10) + (second - 0xDC00)).unwrap_or(ALONE)
 }
 
+#[cfg(test)]
+mod dialects;
 #[cfg(test)]
 mod tests {
     use super::*;

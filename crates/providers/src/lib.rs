@@ -17,7 +17,7 @@ mod conversation;
 mod event;
 #[cfg(feature = "adapter")]
 mod facts;
-#[cfg(feature = "openai-chat")]
+#[cfg(feature = "adapter")]
 mod halves;
 mod history;
 #[cfg(feature = "adapter")]

@@ -30,6 +30,10 @@ const MAX_DIGITS: usize = 15;
 /// A value that may change from event to event besides the delta, by the names that
 /// lead to it. The dialect either does not read it, or asks [`Found`] for it.
 #[derive(Debug, Clone, Copy)]
+#[cfg_attr(
+    not(any(test, feature = "openai-chat", feature = "openai-responses", feature = "gemini")),
+    expect(dead_code, reason = "nothing else varies in the other dialect")
+)]
 pub(crate) enum Varying {
     Text(&'static [&'static str]),
     /// A whole number that is at least 0.
@@ -48,7 +52,7 @@ impl<'a> Found<'a> {
     /// The value of this place in the list of varying ones; `None` where it never
     /// varied, so that it is as it was learned.
     #[cfg_attr(
-        not(any(feature = "openai-responses", feature = "gemini")),
+        not(any(test, feature = "openai-responses", feature = "gemini")),
         expect(dead_code, reason = "the other dialects do not read what varies")
     )]
     pub(crate) fn value(&self, place: usize) -> Option<&'a str> {
@@ -294,5 +298,7 @@ fn joined(first: u32, second: u32) -> Option<char> {
         .filter(|_| pair)
 }
 
+#[cfg(test)]
+pub(crate) mod samples;
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use std::{borrow::Cow, collections::HashSet, ops::Range};
 use serde_json::value::RawValue;
 
 use super::wire::Block as WireBlock;
-use crate::{Assembler, FinishReason, MAX_ANSWER_BYTES, TooLarge, loose::Fields};
+use crate::{Assembler, FinishReason, MAX_ANSWER_BYTES, TooLarge, halves::Mender, loose::Fields};
 
 /// What a block counts for besides its bytes.
 const BLOCK_BYTES: usize = 1024;
@@ -30,6 +30,8 @@ pub(super) struct Block {
     /// The JSON that it began with.
     begun: String,
     pub(super) body: Body,
+    /// Half a character at the end of what came.
+    pub(super) half: Mender,
     /// Fields that came in deltas and are no part of the shown answer.
     extras: Vec<(String, Extra)>,
     /// A delta came, so that it is more than it began with.
@@ -83,6 +85,7 @@ impl Blocks {
             index,
             begun: begun.get().to_owned(),
             body,
+            half: Mender::default(),
             extras: Vec::new(),
             // An input as a text is not sent back as it came.
             grown: wire.input_is_text(),

@@ -8,7 +8,7 @@ use turnbuckle_errors::Protocol;
 
 use super::{
     DIALECT,
-    blocks::{Blocks, Body},
+    blocks::{Block, Blocks, Body},
     facts::{Finish, finish, in_band},
     wire::{self, Delta, Event, Gives, Message, RawDelta, WireUsage},
 };
@@ -16,6 +16,7 @@ use crate::{
     Native, TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
+    halves,
     template::Template,
 };
 
@@ -61,7 +62,7 @@ impl Dialect for Messages {
         if let Some((found, &(gives, index))) = self.template.read(data) {
             let delta = Delta::of(gives, found.delta);
             answer.event();
-            return or_stop(self.delta(answer, index, delta, data));
+            return or_stop(self.delta(answer, index, delta, data, false));
         }
         // OpenRouter ends this dialect too as it ends Chat Completions.
         if data.trim() == "[DONE]" {
@@ -83,12 +84,9 @@ impl Dialect for Messages {
 
 impl Messages {
     fn json(&mut self, answer: &mut Answer, name: &str, json: &str) -> ControlFlow<Stop> {
-        let event: Event<'_> = match serde_json::from_str(json) {
-            Ok(event) => event,
-            // The answer is whole already.
-            Err(_) if answer.is_finished() => return ControlFlow::Continue(()),
-            Err(_) => return ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
-        };
+        let mut spare = None;
+        let read: Option<(Event<'_>, _, _)> = halves::read(json, &mut spare);
+        let Some((event, json, marked)) = read else { return undecodable(answer) };
         // A few gateways leave the type to the name of the event.
         let kind = if event.r#type.is_empty() { name } else { &event.r#type.0 };
         if let Some(usage) = &event.usage {
@@ -98,7 +96,11 @@ impl Messages {
         if event.is_error(kind) {
             return ControlFlow::Break(in_band(json));
         }
-        let only = event.only_text();
+        // Only pieces may end in half a character.
+        if marked && kind != "content_block_delta" {
+            return undecodable(answer);
+        }
+        let only = event.only_text().filter(|_| !marked);
         let index = event.index.0;
         match kind {
             "ping" => return ControlFlow::Continue(()),
@@ -106,7 +108,7 @@ impl Messages {
             _ => answer.event(),
         }
         let taken = match kind {
-            "content_block_delta" => self.delta(answer, event.index.0, event.delta.0, json),
+            "content_block_delta" => self.delta(answer, index, event.delta.0, json, marked),
             "content_block_start" => self.block(answer, event.index.0, event.content_block),
             "content_block_stop" => self.block_stop(answer, event.index.0).map_err(Broken::from),
             "message_start" => self.message_start(answer, event.message),
@@ -220,7 +222,11 @@ impl Messages {
     fn block_stop(&mut self, answer: &mut Answer, index: Option<u64>) -> Result<(), TooLarge> {
         let Some(block) = self.blocks.find(index) else { return Ok(()) };
         block.stopped = true;
-        give_whole_input(answer, &mut block.body)
+        give_whole_input(answer, &mut block.body)?;
+        if !give_rest(answer, block)? {
+            self.blocks.lose();
+        }
+        Ok(())
     }
 
     fn delta(
@@ -229,6 +235,7 @@ impl Messages {
         index: Option<u64>,
         delta: Delta<'_>,
         json: &str,
+        marked: bool,
     ) -> Result<(), Broken> {
         if answer.is_finished() {
             return Ok(());
@@ -241,12 +248,12 @@ impl Messages {
             kind => kind,
         };
         let Some(block) = self.blocks.find(index) else {
-            return self.stray(answer, kind, &delta);
+            return self.stray(answer, kind, &delta, marked);
         };
         match (kind, &mut block.body) {
             ("text_delta", Body::Text(range)) => {
                 let contiguous = range.end == answer.so_far().text_so_far().len();
-                answer.text(delta.text.0)?;
+                answer.text(block.half.mend(delta.text.0, marked))?;
                 range.end = answer.so_far().text_so_far().len();
                 block.grown = true;
                 if !contiguous {
@@ -255,7 +262,7 @@ impl Messages {
             }
             ("thinking_delta", Body::Thinking(range)) => {
                 let contiguous = range.end == answer.so_far().reasoning_so_far().len();
-                answer.reasoning(delta.thinking.0)?;
+                answer.reasoning(block.half.mend(delta.thinking.0, marked))?;
                 range.end = answer.so_far().reasoning_so_far().len();
                 block.grown = true;
                 if !contiguous {
@@ -267,15 +274,19 @@ impl Messages {
                     block.grown = true;
                     // What comes in pieces is the same input again.
                     whole.clear();
-                    give_input(answer, *slot, &delta.partial_json.0)?;
+                    let piece = block.half.mend(delta.partial_json.0, marked);
+                    give_input(answer, *slot, &piece)?;
                 }
             }
             ("input_json_delta", Body::Server(input)) => {
                 block.grown = true;
-                input.push_str(&delta.partial_json.0);
+                let piece = block.half.mend(delta.partial_json.0, marked);
+                input.push_str(&piece);
                 answer.progress();
-                self.blocks.keep(delta.partial_json.0.len())?;
+                self.blocks.keep(piece.len())?;
             }
+            // What is sent back byte for byte cannot be mended.
+            ("signature_delta" | "citations_delta", _) if marked => self.blocks.lose(),
             ("signature_delta", Body::Thinking(_)) => {
                 block.grown = true;
                 block.sign(&delta.signature.0);
@@ -292,8 +303,9 @@ impl Messages {
             ("text_delta" | "thinking_delta", Body::Server(_))
             | ("signature_delta" | "citations_delta", _) => self.blocks.lose(),
             ("text_delta" | "thinking_delta" | "input_json_delta", _) => {
-                return self.stray(answer, kind, &delta);
+                return self.stray(answer, kind, &delta, marked);
             }
+            _ if marked => self.blocks.lose(),
             _ => {
                 // A delta of a kind that is not known yet.
                 if let Some(delta) =
@@ -311,11 +323,18 @@ impl Messages {
 
     /// A delta of a block that never began, or that is no block of its kind: what can
     /// be shown is shown. Arguments without a call mean that a call was lost.
-    fn stray(&mut self, answer: &mut Answer, kind: &str, delta: &Delta<'_>) -> Result<(), Broken> {
+    fn stray(
+        &mut self,
+        answer: &mut Answer,
+        kind: &str,
+        delta: &Delta<'_>,
+        marked: bool,
+    ) -> Result<(), Broken> {
         self.blocks.lose();
+        let alone = |text: &str| halves::alone(Cow::Borrowed(text), marked).into_owned();
         match kind {
-            "text_delta" => answer.text(&*delta.text.0)?,
-            "thinking_delta" => answer.reasoning(&*delta.thinking.0)?,
+            "text_delta" => answer.text(alone(&delta.text.0))?,
+            "thinking_delta" => answer.reasoning(alone(&delta.thinking.0))?,
             "input_json_delta" if !delta.partial_json.is_empty() => {
                 return Err(Broken::Protocol(Protocol::Undecodable));
             }
@@ -352,10 +371,16 @@ impl Messages {
         if answer.is_finished() {
             return ControlFlow::Continue(());
         }
+        let mut in_place = true;
         for block in self.blocks.iter_mut() {
-            if let Err(too_large) = give_whole_input(answer, &mut block.body) {
-                return ControlFlow::Break(too_large.into());
+            let given = give_whole_input(answer, &mut block.body);
+            match given.and_then(|()| give_rest(answer, block)) {
+                Ok(placed) => in_place &= placed,
+                Err(too_large) => return ControlFlow::Break(too_large.into()),
             }
+        }
+        if !in_place {
+            self.blocks.lose();
         }
         if let Some(parts) = self.blocks.native(answer.so_far(), reason) {
             answer.native(Native {
@@ -366,6 +391,14 @@ impl Messages {
         }
         answer.finish(reason, word);
         ControlFlow::Continue(())
+    }
+}
+
+/// What is broken after the finish reason takes nothing from the answer.
+fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
+    match answer.is_finished() {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
     }
 }
 
@@ -417,6 +450,32 @@ fn give_whole_input(answer: &mut Answer, body: &mut Body) -> Result<(), TooLarge
         }
         _ => Ok(()),
     }
+}
+
+/// Half a character at the end of a block stays alone. Says whether it could be put
+/// next to what it belongs to.
+fn give_rest(answer: &mut Answer, block: &mut Block) -> Result<bool, TooLarge> {
+    let rest = block.half.rest();
+    if rest.is_empty() {
+        return Ok(true);
+    }
+    match &mut block.body {
+        Body::Text(range) => {
+            let contiguous = range.end == answer.so_far().text_so_far().len();
+            answer.text(rest)?;
+            range.end = answer.so_far().text_so_far().len();
+            return Ok(contiguous);
+        }
+        Body::Thinking(range) => {
+            let contiguous = range.end == answer.so_far().reasoning_so_far().len();
+            answer.reasoning(rest)?;
+            range.end = answer.so_far().reasoning_so_far().len();
+            return Ok(contiguous);
+        }
+        Body::Call { slot, .. } => give_input(answer, *slot, rest)?,
+        Body::Server(input) => input.push_str(rest),
+    }
+    Ok(true)
 }
 
 fn give_input(answer: &mut Answer, slot: usize, input: &str) -> Result<(), TooLarge> {

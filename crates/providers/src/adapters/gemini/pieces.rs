@@ -5,7 +5,11 @@ use serde::Serialize;
 use serde_json::{Map, Value, value::RawValue};
 
 use super::wire::{FunctionCall, PartialArg};
-use crate::{MAX_ANSWER_BYTES, TooLarge, loose::Object};
+use crate::{
+    MAX_ANSWER_BYTES, TooLarge,
+    halves::{self, Mender},
+    loose::Object,
+};
 
 /// How deep arguments may be nested.
 const MAX_DEPTH: usize = 100;
@@ -18,6 +22,8 @@ pub(super) struct CallInPieces {
     name: String,
     signature: Option<Box<RawValue>>,
     arguments: Value,
+    /// Half a character that a piece ended in, and the place of that piece.
+    half: (Mender, String),
     /// A piece had no place to go.
     broken: bool,
     bytes: usize,
@@ -42,6 +48,7 @@ impl CallInPieces {
             signature: signature.map(ToOwned::to_owned),
             broken: begun.is_none(),
             arguments: begun.unwrap_or_default(),
+            half: Default::default(),
             bytes: arguments.len(),
         }
     }
@@ -50,16 +57,17 @@ impl CallInPieces {
         self.index
     }
 
-    /// Puts pieces where they belong.
-    pub(super) fn take(&mut self, pieces: &[Object<PartialArg<'_>>]) -> Result<(), TooLarge> {
+    /// Puts pieces where they belong. `marked` says whether lone halves are marked.
+    pub(super) fn take(
+        &mut self,
+        pieces: &[Object<PartialArg<'_>>],
+        marked: bool,
+    ) -> Result<(), TooLarge> {
         for Object(piece) in pieces {
-            self.bytes = self.bytes.saturating_add(piece.json_path.0.len()).saturating_add(64);
-            let put = match piece.string_value.map(|text| serde_json::from_str(text.get())) {
-                Some(Ok(Value::String(text))) => {
-                    self.bytes = self.bytes.saturating_add(text.len());
-                    self.append(&piece.json_path.0, &text)
-                }
-                Some(_) => None,
+            let path = &*piece.json_path.0;
+            self.bytes = self.bytes.saturating_add(path.len()).saturating_add(64);
+            let put = match piece.string_value {
+                Some(text) => self.text(path, text, marked),
                 None => self.set(piece),
             };
             self.broken |= put.is_none();
@@ -102,6 +110,28 @@ impl CallInPieces {
         };
         let tells_more = self.signature.is_some() || !id.is_empty();
         serde_json::to_string(&whole).ok().filter(|_| !self.broken).map(|json| (json, tells_more))
+    }
+
+    fn text(&mut self, path: &str, text: &RawValue, marked: bool) -> Option<()> {
+        let mut spare = None;
+        let (text, _, marks): (String, _, _) = halves::read(text.get(), &mut spare)?;
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.half.1 != path {
+            self.rest();
+        }
+        let text = self.half.0.mend(text.into(), marked || marks);
+        if self.half.0.holds() {
+            path.clone_into(&mut self.half.1);
+        }
+        self.append(path, &text)
+    }
+
+    /// Half a character at the end of a text stays alone.
+    pub(super) fn rest(&mut self) {
+        let (rest, path) = (self.half.0.rest(), std::mem::take(&mut self.half.1));
+        if !rest.is_empty() {
+            self.broken |= self.append(&path, rest).is_none();
+        }
     }
 
     fn append(&mut self, path: &str, text: &str) -> Option<()> {
@@ -186,7 +216,7 @@ mod tests {
     fn built(pieces: &str) -> String {
         let pieces: Vec<Object<PartialArg<'_>>> = serde_json::from_str(pieces).unwrap();
         let mut call = CallInPieces::new(0, &FunctionCall::default(), "", None);
-        call.take(&pieces).unwrap();
+        call.take(&pieces, false).unwrap();
         call.arguments(true)
     }
 

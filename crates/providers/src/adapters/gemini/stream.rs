@@ -16,6 +16,7 @@ use crate::{
     FinishReason, Native, TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
+    halves::{self, Mender},
     loose::Object,
     template::{Template, Varying},
 };
@@ -42,6 +43,8 @@ pub(super) struct Responses {
     /// The model that was asked; only it can read its own opaque parts.
     model: String,
     kept: Kept,
+    text: Mender,
+    reasoning: Mender,
     calls: u64,
     /// The call whose arguments come in pieces.
     open: Option<CallInPieces>,
@@ -61,6 +64,8 @@ impl Responses {
             template: Template::new(VARYING),
             model: model.to_owned(),
             kept: Kept::default(),
+            text: Mender::default(),
+            reasoning: Mender::default(),
             calls: 0,
             open: None,
             finish: None,
@@ -75,7 +80,7 @@ impl Dialect for Responses {
                 answer.usage(usage.with([found.value(0), found.value(1)]).read());
             }
             answer.event();
-            return self.candidate(answer, around.with(found.delta), data);
+            return self.candidate(answer, around.with(found.delta), data, false);
         }
         // Gateways that mostly speak Chat Completions end this stream so, too.
         if data.trim() == "[DONE]" {
@@ -104,9 +109,11 @@ impl Responses {
 
     fn json(&mut self, answer: &mut Answer, json: &str, depth: u8) -> ControlFlow<Stop> {
         // A struct could be read out of a list, too.
-        let response: Response<'_> = match serde_json::from_str(json) {
-            Ok(response) if json.trim_start().starts_with('{') => response,
-            _ => return undecodable(answer),
+        let object = json.trim_start().starts_with('{');
+        let mut spare = None;
+        let read: Option<(Response<'_>, _, _)> = halves::read(json, &mut spare);
+        let Some((response, json, marked)) = read.filter(|_| object) else {
+            return undecodable(answer);
         };
         if let Some(Object(usage)) = &response.usage_metadata {
             // What came with an error is dropped with the attempt, its cost is not.
@@ -131,9 +138,9 @@ impl Responses {
             return ControlFlow::Continue(());
         }
         // What is wrapped is not the whole event.
-        let only = response.only_text().filter(|_| depth == 0);
+        let only = response.only_text().filter(|_| depth == 0 && !marked);
         if let Some(candidate) = response.candidates.candidate {
-            self.candidate(answer, candidate, json)?;
+            self.candidate(answer, candidate, json, marked)?;
         }
         if let Some((around, text)) = only {
             self.template.learn(json, text, around);
@@ -146,16 +153,23 @@ impl Responses {
         answer: &mut Answer,
         candidate: Candidate<'_>,
         json: &str,
+        marked: bool,
     ) -> ControlFlow<Stop> {
         let Candidate { content: Object(content), finish_reason, .. } = candidate;
-        let raw = if content.parts.any_exact() { raw_parts(json) } else { Vec::new() };
+        let exact = content.parts.any_exact();
+        if exact && marked {
+            // What goes back byte for byte cannot be mended.
+            self.kept.give_up();
+        }
+        let raw = if exact { raw_parts(json) } else { Vec::new() };
         for (place, part) in content.parts.into_iter().enumerate() {
-            or_stop(self.part(answer, part, raw.get(place).copied()))?;
+            or_stop(self.part(answer, part, raw.get(place).copied(), marked))?;
         }
         match finish(&finish_reason.0) {
             Finish::Unsaid => {}
             Finish::Reason(reason) => {
                 or_stop(self.close(answer, false))?;
+                or_stop(self.rest(answer))?;
                 self.finish_with(answer, reason, &finish_reason.0);
             }
             // An answer that is called broken is broken, also when it seems whole.
@@ -176,15 +190,19 @@ impl Responses {
         answer: &mut Answer,
         part: Part<'_>,
         raw: Option<&RawValue>,
+        marked: bool,
     ) -> Result<(), TooLarge> {
         if let Some(call) = part.function_call {
-            return self.call(answer, &call, part.exact, raw);
+            self.rest(answer)?;
+            return self.call(answer, &call, part.exact, raw, marked);
         }
-        let (before, thought) = match part.thought {
-            true => (answer.so_far().reasoning_so_far().len(), true),
-            false => (answer.so_far().text_so_far().len(), false),
+        let thought = part.thought;
+        let (before, mender) = match thought {
+            true => (answer.so_far().reasoning_so_far().len(), &mut self.reasoning),
+            false => (answer.so_far().text_so_far().len(), &mut self.text),
         };
-        let to = before + part.text.0.len();
+        let text = mender.mend(part.text.0, marked);
+        let to = before + text.len();
         match raw.filter(|_| part.exact) {
             Some(raw) => {
                 answer.progress();
@@ -194,9 +212,20 @@ impl Responses {
             None => self.kept.text(before..to),
         }
         match thought {
-            true => answer.reasoning(part.text.0),
-            false => answer.text(part.text.0),
+            true => answer.reasoning(text),
+            false => answer.text(text),
         }
+    }
+
+    /// Half a character at the end of the text stays alone.
+    fn rest(&mut self, answer: &mut Answer) -> Result<(), TooLarge> {
+        let (reasoning, text) = (self.reasoning.rest(), self.text.rest());
+        let before = answer.so_far().reasoning_so_far().len();
+        self.kept.thought(before..before + reasoning.len());
+        answer.reasoning(reasoning)?;
+        let before = answer.so_far().text_so_far().len();
+        self.kept.text(before..before + text.len());
+        answer.text(text)
     }
 
     fn call(
@@ -205,13 +234,14 @@ impl Responses {
         call: &FunctionCall<'_>,
         exact: bool,
         raw: Option<&RawValue>,
+        marked: bool,
     ) -> Result<(), TooLarge> {
         let in_pieces = call.will_continue.0 || !call.partial_args.0.is_empty();
         if call.name.is_empty()
             && let Some(open) = &mut self.open
         {
             answer.progress();
-            open.take(&call.partial_args.0)?;
+            open.take(&call.partial_args.0, marked)?;
             return if call.will_continue.0 { Ok(()) } else { self.close(answer, true) };
         }
         if call.is_empty() && !in_pieces {
@@ -221,7 +251,7 @@ impl Responses {
         self.close(answer, false)?;
         let index = self.calls;
         self.calls += 1;
-        let arguments = call.arguments();
+        let arguments = halves::alone(call.arguments(), marked);
         answer.tool_call(WireCall {
             index: Some(index),
             id: Some(&call.id.0),
@@ -239,14 +269,15 @@ impl Responses {
         }
         let signature = raw.filter(|_| exact).and_then(signature_of);
         let open = self.open.insert(CallInPieces::new(index, call, &arguments, signature));
-        open.take(&call.partial_args.0)?;
+        open.take(&call.partial_args.0, marked)?;
         if call.will_continue.0 { Ok(()) } else { self.close(answer, true) }
     }
 
     /// Tells the arguments of the call that came in pieces. A call that is not whole
     /// gets arguments that are not, so that nobody runs it.
     fn close(&mut self, answer: &mut Answer, whole: bool) -> Result<(), TooLarge> {
-        let Some(open) = self.open.take() else { return Ok(()) };
+        let Some(mut open) = self.open.take() else { return Ok(()) };
+        open.rest();
         let arguments = open.arguments(whole);
         answer.tool_call(WireCall {
             index: Some(open.index()),

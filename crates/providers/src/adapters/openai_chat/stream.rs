@@ -116,24 +116,15 @@ impl Chat {
     }
 
     fn json(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
-        match serde_json::from_str(json) {
-            Ok(chunk) => {
-                let chunk: Chunk<'_> = chunk;
-                let only = chunk.only_text();
-                self.read(answer, json, chunk, false)?;
-                if let Some((gives, text)) = only {
-                    self.template.learn(json, text, gives);
-                }
-                ControlFlow::Continue(())
-            }
-            Err(_) => {
-                let Some(marked) = halves::mark(json) else { return undecodable(answer) };
-                match serde_json::from_str(&marked.json) {
-                    Ok(chunk) => self.read(answer, &marked.json, chunk, marked.marks),
-                    Err(_) => undecodable(answer),
-                }
-            }
+        let mut spare = None;
+        let read: Option<(Chunk<'_>, _, _)> = halves::read(json, &mut spare);
+        let Some((chunk, json, marked)) = read else { return undecodable(answer) };
+        let only = chunk.only_text().filter(|_| !marked);
+        self.read(answer, json, chunk, marked)?;
+        if let Some((gives, text)) = only {
+            self.template.learn(json, text, gives);
         }
+        ControlFlow::Continue(())
     }
 
     fn read(

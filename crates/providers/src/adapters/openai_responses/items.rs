@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 
 use super::wire::{Item, Parts, Place};
-use crate::{Arguments, MAX_ANSWER_BYTES, TooLarge};
+use crate::{Arguments, MAX_ANSWER_BYTES, TooLarge, halves::Mender};
 
 /// The most items of one answer. The longest seen has some forty.
 const MAX_ITEMS: usize = 4096;
@@ -33,6 +33,8 @@ pub(super) struct Slot {
     pub(super) has_arguments: bool,
     /// Arguments that came when the item began. Most servers send none there.
     pub(super) spare_arguments: String,
+    /// Half a character at the end of what came.
+    pub(super) half: Mender,
     native: Native,
 }
 

@@ -1,5 +1,7 @@
 //! The events of a Responses stream.
 
+mod calls;
+
 use std::ops::ControlFlow;
 
 use serde_json::value::RawValue;
@@ -12,9 +14,10 @@ use super::{
     wire::{Around, Event, Item, Place, Response},
 };
 use crate::{
-    FinishReason, Native, TooLarge,
+    Native, TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
+    halves,
     loose::Object,
     template::{Template, Varying},
 };
@@ -87,19 +90,18 @@ impl Responses {
         let mut template = self.template.take()?;
         let flow = template.read(json).map(|(found, around)| {
             let item_id = found.value(ITEM_ID);
-            self.told(answer, around.kind, around.with(found.delta, item_id))
+            self.told(answer, around.kind, around.with(found.delta, item_id), false)
         });
         self.template = Some(template);
         flow
     }
 
     fn json(&mut self, answer: &mut Answer, name: &str, json: &str) -> ControlFlow<Stop> {
-        let mut event: Event<'_> = match serde_json::from_str(json) {
-            Ok(event) => event,
-            // The answer is whole already.
-            Err(_) if answer.is_finished() => return ControlFlow::Continue(()),
-            Err(_) => return ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
-        };
+        let mut spare = None;
+        let event: Option<(Event<'_>, _, _)> = halves::read(json, &mut spare);
+        // An item goes back byte for byte, so that it cannot be mended.
+        let readable = event.filter(|(event, _, marked)| !marked || event.has_no_item());
+        let Some((mut event, json, marked)) = readable else { return undecodable(answer) };
         // Some gateways name the event in the framing alone.
         let named = std::mem::take(&mut event.r#type).0;
         let kind = if named.is_empty() { name } else { &*named };
@@ -119,8 +121,8 @@ impl Responses {
                 ControlFlow::Break(in_band(json))
             }
             kind => {
-                let only = event.only_text(kind).filter(|_| !named.is_empty());
-                self.told(answer, kind, event)?;
+                let only = event.only_text(kind).filter(|_| !named.is_empty() && !marked);
+                self.told(answer, kind, event, marked)?;
                 if let (Some((around, text)), Some(template)) = (only, &mut self.template) {
                     template.learn(json, text, around);
                 }
@@ -129,73 +131,94 @@ impl Responses {
         }
     }
 
-    fn told(&mut self, answer: &mut Answer, kind: &str, event: Event<'_>) -> ControlFlow<Stop> {
+    fn told(
+        &mut self,
+        answer: &mut Answer,
+        kind: &str,
+        event: Event<'_>,
+        marked: bool,
+    ) -> ControlFlow<Stop> {
         answer.event();
         // What comes after the end is no part of the message.
         match answer.is_finished() {
             true => ControlFlow::Continue(()),
-            false => or_stop(self.piece(answer, kind, event)),
+            false => or_stop(self.piece(answer, kind, event, marked)),
         }
     }
 
     /// A piece of an item. Event types that are not listed say nothing that we read:
     /// progress, annotations, and the inner life of the server's own tools.
-    fn piece(&mut self, answer: &mut Answer, kind: &str, event: Event<'_>) -> Result<(), TooLarge> {
+    fn piece(
+        &mut self,
+        answer: &mut Answer,
+        kind: &str,
+        event: Event<'_>,
+        marked: bool,
+    ) -> Result<(), TooLarge> {
         match kind {
-            "response.output_text.delta" => {
+            "response.output_text.delta" | "response.refusal.delta" => {
                 let part = event.content_part();
-                self.slot(&event, Kind::Message)?.content.take(part);
-                answer.text(event.delta.0)
+                let slot = self.slot(&event, Kind::Message)?;
+                slot.content.take(part);
+                let text = slot.half.mend(event.delta.0, marked);
+                match kind {
+                    "response.refusal.delta" => answer.refusal(text),
+                    _ => answer.text(text),
+                }
             }
             "response.function_call_arguments.delta" => {
-                self.arguments(answer, &event, &event.delta.0, false)
+                self.arguments(answer, event, false, marked)
             }
             "response.reasoning_summary_text.delta" | "response.reasoning_summary.delta" => {
                 let part = event.summary_part();
-                self.slot(&event, Kind::Reasoning)?.summary.take(part);
-                answer.reasoning(event.delta.0)
+                let slot = self.slot(&event, Kind::Reasoning)?;
+                slot.summary.take(part);
+                answer.reasoning(slot.half.mend(event.delta.0, marked))
             }
             // `response.reasoning.delta` is what vLLM called it at first.
             "response.reasoning_text.delta" | "response.reasoning.delta" => {
                 let part = event.content_part();
-                self.slot(&event, Kind::Reasoning)?.content.take(part);
-                answer.reasoning(event.delta.0)
+                let slot = self.slot(&event, Kind::Reasoning)?;
+                slot.content.take(part);
+                answer.reasoning(slot.half.mend(event.delta.0, marked))
             }
-            "response.refusal.delta" => {
-                let part = event.content_part();
-                self.slot(&event, Kind::Message)?.content.take(part);
-                answer.refusal(event.delta.0)
-            }
-            "response.custom_tool_call_input.delta" => {
-                self.arguments(answer, &event, &event.delta.0, true)
-            }
+            "response.custom_tool_call_input.delta" => self.arguments(answer, event, true, marked),
             "response.output_item.added" => self.began(answer, &event),
             "response.output_item.done" => self.ended(answer, &event),
-            _ => self.whole(answer, kind, event),
+            _ => self.whole(answer, kind, event, marked),
         }
     }
 
     /// The end of a part, with all of its text; it counts where no delta came before.
-    fn whole(&mut self, answer: &mut Answer, kind: &str, event: Event<'_>) -> Result<(), TooLarge> {
+    fn whole(
+        &mut self,
+        answer: &mut Answer,
+        kind: &str,
+        event: Event<'_>,
+        marked: bool,
+    ) -> Result<(), TooLarge> {
         let (content, summary) = (event.content_part(), event.summary_part());
+        if kind.ends_with(".done") {
+            self.rest(answer)?;
+        }
         match kind {
             "response.output_text.done" if !event.text.is_empty() => {
                 let new = self.slot(&event, Kind::Message)?.content.take(content);
-                if new { answer.text(event.text.0) } else { Ok(()) }
+                if new { answer.text(halves::alone(event.text.0, marked)) } else { Ok(()) }
             }
             "response.refusal.done" if !event.refusal.is_empty() => {
                 let new = self.slot(&event, Kind::Message)?.content.take(content);
-                if new { answer.refusal(event.refusal.0) } else { Ok(()) }
+                if new { answer.refusal(halves::alone(event.refusal.0, marked)) } else { Ok(()) }
             }
             "response.reasoning_text.done" | "response.reasoning.done"
                 if !event.text.is_empty() =>
             {
                 let new = self.slot(&event, Kind::Reasoning)?.content.take(content);
-                if new { answer.reasoning(event.text.0) } else { Ok(()) }
+                if new { answer.reasoning(halves::alone(event.text.0, marked)) } else { Ok(()) }
             }
             "response.reasoning_summary_text.done" if !event.text.is_empty() => {
                 let new = self.slot(&event, Kind::Reasoning)?.summary.take(summary);
-                if new { answer.reasoning(event.text.0) } else { Ok(()) }
+                if new { answer.reasoning(halves::alone(event.text.0, marked)) } else { Ok(()) }
             }
             "response.function_call_arguments.done" => {
                 let at = self.items.at(event.place())?;
@@ -203,56 +226,30 @@ impl Responses {
             }
             "response.custom_tool_call_input.done" => {
                 let at = self.items.at(event.place())?;
-                self.all_arguments(answer, at, &event.input.0, true)
+                let input = halves::alone(event.input.0, marked);
+                self.all_arguments(answer, at, &input, true)
             }
             _ => Ok(()),
         }
     }
 
-    /// More of a call's arguments.
-    fn arguments(
-        &mut self,
-        answer: &mut Answer,
-        event: &Event<'_>,
-        arguments: &str,
-        free_text: bool,
-    ) -> Result<(), TooLarge> {
-        let at = self.items.at(event.place())?;
-        if let Some(slot) = self.items.get_mut(at) {
-            slot.kind = if free_text { Kind::CustomCall } else { Kind::Call };
-            slot.has_arguments |= !arguments.is_empty();
+    /// Half a character at the end of an item stays alone.
+    fn rest(&mut self, answer: &mut Answer) -> Result<(), TooLarge> {
+        for (number, slot) in self.items.iter_mut() {
+            let rest = slot.half.rest();
+            match slot.kind {
+                _ if rest.is_empty() => {}
+                Kind::Message | Kind::Other => answer.text(rest)?,
+                Kind::Reasoning => answer.reasoning(rest)?,
+                Kind::Call | Kind::CustomCall => answer.tool_call(WireCall {
+                    index: Some(number),
+                    arguments: rest,
+                    free_text: slot.kind == Kind::CustomCall,
+                    ..WireCall::default()
+                })?,
+            }
         }
-        answer.tool_call(WireCall {
-            index: Some(number(at)),
-            arguments,
-            free_text,
-            ..WireCall::default()
-        })
-    }
-
-    /// All of a call's arguments once more. They win over the pieces, one of which a
-    /// gateway may have lost.
-    fn all_arguments(
-        &mut self,
-        answer: &mut Answer,
-        at: usize,
-        arguments: &str,
-        free_text: bool,
-    ) -> Result<(), TooLarge> {
-        let Some(slot) = self.items.get_mut(at) else { return Ok(()) };
-        slot.kind = if free_text { Kind::CustomCall } else { Kind::Call };
-        if arguments.is_empty() {
-            return Ok(());
-        }
-        match std::mem::replace(&mut slot.has_arguments, true) {
-            true => answer.retell_call(number(at), arguments),
-            false => answer.tool_call(WireCall {
-                index: Some(number(at)),
-                arguments,
-                free_text,
-                ..WireCall::default()
-            }),
-        }
+        Ok(())
     }
 
     fn began(&mut self, answer: &mut Answer, event: &Event<'_>) -> Result<(), TooLarge> {
@@ -275,6 +272,7 @@ impl Responses {
     }
 
     fn ended(&mut self, answer: &mut Answer, event: &Event<'_>) -> Result<(), TooLarge> {
+        self.rest(answer)?;
         let Some((item, raw)) = read_item(event.item) else { return Ok(()) };
         let mut place = event.place();
         if place.id.is_empty() {
@@ -327,24 +325,6 @@ impl Responses {
         Ok(())
     }
 
-    /// Begins a call, or names one that began without its item.
-    fn call(&mut self, answer: &mut Answer, at: usize, item: &Item<'_>) -> Result<(), TooLarge> {
-        let Some(slot) = self.items.get_mut(at) else { return Ok(()) };
-        if slot.named {
-            return Ok(());
-        }
-        slot.named = !item.name.is_empty();
-        // llama.cpp's first versions gave a call no id but the item's.
-        let id = if item.call_id.is_empty() { &item.id } else { &item.call_id };
-        answer.tool_call(WireCall {
-            index: Some(number(at)),
-            id: Some(&id.0),
-            name: Some(&item.name.0),
-            arguments: "",
-            free_text: slot.kind == Kind::CustomCall,
-        })
-    }
-
     /// The last event, or a whole document.
     fn last(
         &mut self,
@@ -365,6 +345,7 @@ impl Responses {
             return ControlFlow::Continue(());
         }
         let end = ending(&response, event);
+        or_stop(self.rest(answer))?;
         or_stop(self.leftovers(answer, &response))?;
         // A document that is not over, for instance `in_progress`, ends nothing.
         let Some((finish, word)) = end else { return ControlFlow::Continue(()) };
@@ -398,29 +379,6 @@ impl Responses {
         Ok(())
     }
 
-    /// Calls whose end did not come.
-    fn settle(&mut self, answer: &mut Answer, finish: FinishReason) -> Result<(), TooLarge> {
-        for (number, slot) in self.items.iter_mut() {
-            if !slot.kind.is_call() {
-                continue;
-            }
-            if !slot.has_arguments && !slot.spare_arguments.is_empty() {
-                slot.has_arguments = true;
-                answer.tool_call(WireCall {
-                    index: Some(number),
-                    arguments: &slot.spare_arguments,
-                    free_text: slot.kind == Kind::CustomCall,
-                    ..WireCall::default()
-                })?;
-            }
-            // Free text does not show where it was cut.
-            if finish != FinishReason::Stop && !slot.is_whole() {
-                answer.cut_call(number);
-            }
-        }
-        Ok(())
-    }
-
     fn slot(&mut self, event: &Event<'_>, kind: Kind) -> Result<&mut Slot, TooLarge> {
         let at = self.items.at(event.place())?;
         let slot = self.items.get_mut(at).ok_or(TooLarge)?;
@@ -428,6 +386,14 @@ impl Responses {
             slot.kind = kind;
         }
         Ok(slot)
+    }
+}
+
+/// What is broken after the end takes nothing from the answer.
+fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
+    match answer.is_finished() {
+        true => ControlFlow::Continue(()),
+        false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
     }
 }
 

@@ -109,6 +109,11 @@ impl<'a> Event<'a> {
             || (nothing_else && (self.message.0 || self.detail.0 || self.errors.0))
     }
 
+    /// Whether it tells no whole item, and no whole answer.
+    pub(super) const fn has_no_item(&self) -> bool {
+        self.item.is_none() && self.response.is_none()
+    }
+
     /// The item that it belongs to.
     pub(super) fn place(&self) -> Place<'_> {
         Place { index: self.output_index.0, id: &self.item_id.0 }
