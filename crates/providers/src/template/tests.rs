@@ -131,8 +131,8 @@ proptest! {
     #[test]
     fn garbled_repeats_read_as_without_a_template(
         sample in 0..SAMPLES.len(),
-        first in 0..4_usize,
-        texts in prop::collection::vec((bodies(), changes(), 0..12_usize), 1..9),
+        first in 0..6_usize,
+        texts in prop::collection::vec((bodies(), changes(), 0..18_usize), 1..9),
     ) {
         let sample = &SAMPLES[sample];
         let mut events: Vec<String> = sample.before.iter().map(|&event| event.to_owned()).collect();
@@ -140,7 +140,7 @@ proptest! {
         events.push(event(first).to_owned());
         for (number, (body, change, other)) in texts.iter().enumerate() {
             // Mostly the same kind again, as in a real stream.
-            let event = if *other < 4 { event(*other) } else { event(first) };
+            let event = if *other < 6 { event(*other) } else { event(first) };
             let counted = event.replace(":9,", &format!(":{},", 10 + number));
             events.push(changed(&with_text(&counted, body), change));
         }

@@ -66,10 +66,17 @@ impl Default for Chat {
 
 impl Dialect for Chat {
     fn event(&mut self, answer: &mut Answer, _: &str, data: &str) -> ControlFlow<Stop> {
-        if let Some((found, gives)) = self.template.read(data) {
-            let delta = Delta::of(*gives, found.delta);
+        if let Some((found, &gives)) = self.template.read(data) {
             answer.event();
-            return self.delta(answer, delta, "", false);
+            let Gives::Arguments(index) = gives else {
+                return self.delta(answer, Delta::of(gives, found.delta), "", false);
+            };
+            self.streamed = true;
+            let piece = WireCall { index, ..WireCall::default() };
+            return match answer.is_finished() {
+                true => ControlFlow::Continue(()),
+                false => or_stop(self.piece_of_call(answer, piece, found.delta, false)),
+            };
         }
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
@@ -288,19 +295,32 @@ impl Chat {
             self.opaque.extra(&call.id.0, extra);
         }
         let name = if free_text { &custom.name.0 } else { &function.name.0 };
-        if self.arguments.holds() && (!name.is_empty() || call.index.0 != self.waiting_call) {
-            self.rest_of_call(answer)?;
-        }
         let arguments = if free_text { Cow::Borrowed(&*custom.input.0) } else { arguments };
-        let arguments = self.arguments.mend(arguments, marked || marked_here);
-        self.waiting_call = call.index.0;
-        answer.tool_call(WireCall {
+        let piece = WireCall {
             index: call.index.0,
             id: Some(&call.id.0),
             name: Some(name),
-            arguments: &arguments,
+            arguments: "",
             free_text,
-        })
+        };
+        self.piece_of_call(answer, piece, arguments, marked || marked_here)
+    }
+
+    /// More of a call's arguments, and perhaps of its names.
+    fn piece_of_call(
+        &mut self,
+        answer: &mut Answer,
+        piece: WireCall<'_>,
+        arguments: Cow<'_, str>,
+        marked: bool,
+    ) -> Result<(), TooLarge> {
+        let named = piece.name.is_some_and(|name| !name.is_empty());
+        if self.arguments.holds() && (named || piece.index != self.waiting_call) {
+            self.rest_of_call(answer)?;
+        }
+        let arguments = self.arguments.mend(arguments, marked);
+        self.waiting_call = piece.index;
+        answer.tool_call(WireCall { arguments: &arguments, ..piece })
     }
 
     /// Half a character at the end of a call's arguments stays alone.
@@ -318,6 +338,13 @@ fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
     match answer.is_finished() {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
+    }
+}
+
+fn or_stop(taken: Result<(), TooLarge>) -> ControlFlow<Stop> {
+    match taken {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(too_large) => ControlFlow::Break(too_large.into()),
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) struct Chunk<'a> {
 pub(super) enum Gives {
     Text,
     Reasoning,
+    /// More arguments of the call with this index.
+    Arguments(Option<u64>),
 }
 
 impl<'a> Chunk<'a> {
@@ -176,6 +178,8 @@ impl<'a> Delta<'a> {
         match gives {
             Gives::Text => delta.content.text = Text(text),
             Gives::Reasoning => delta.reasoning_content = Text(text),
+            // They are no text of a field that can be borrowed.
+            Gives::Arguments(_) => {}
         }
         delta
     }
@@ -184,9 +188,18 @@ impl<'a> Delta<'a> {
         let tells_more = self.content.others.is_some()
             || self.reasoning_details.is_some()
             || !self.refusal.is_empty()
-            || !self.tool_calls.0.is_empty()
             || self.function_call.is_some();
         if tells_more {
+            return None;
+        }
+        if let [Object(call)] = &*self.tool_calls.0 {
+            let silent = self.content.text.is_empty()
+                && self.reasoning_content.is_empty()
+                && self.reasoning.is_empty()
+                && self.reasoning_text.is_empty();
+            return call.only_arguments().filter(|_| silent);
+        }
+        if !self.tool_calls.0.is_empty() {
             return None;
         }
         // The first of the fields that says anything is the one that counts.
@@ -347,6 +360,21 @@ pub(super) struct Call<'a> {
     /// Gateways to Gemini put the thought signature there.
     #[serde(borrow)]
     pub(super) extra_content: Option<&'a RawValue>,
+}
+
+impl<'a> Call<'a> {
+    fn only_arguments(&self) -> Option<(Gives, &'a str)> {
+        let (function, custom) = (&self.function.0, &self.custom.0);
+        let tells_more = !self.id.is_empty()
+            || !function.name.is_empty()
+            || !custom.name.is_empty()
+            || !custom.input.is_empty()
+            || self.extra_content.is_some();
+        let quoted = function.arguments.filter(|_| !tells_more)?.get();
+        let text = quoted.strip_prefix('"')?.strip_suffix('"')?;
+        // Without escapes the text is what stands there.
+        (!text.contains('\\')).then_some((Gives::Arguments(self.index.0), text))
+    }
 }
 
 #[derive(Debug, Default, Deserialize)]
