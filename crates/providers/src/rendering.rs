@@ -65,12 +65,14 @@ pub(crate) struct Slot(Arc<Mutex<Option<Rendering>>>);
 #[derive(Debug)]
 struct Rendering {
     key: Key,
-    body: Bytes,
+    /// Ours alone once its request was sent, so that the next one grows out of it.
+    body: Arc<Vec<u8>>,
     /// The messages in the body.
     messages: Range<usize>,
     /// How many there are, and what names them.
     extent: (usize, Option<u64>),
-    /// The beginnings of the conversation that stay as they are, short ones first.
+    /// The beginnings of the conversation that stay as they are where a group begins
+    /// after them, short ones first.
     settled: Vec<Settled>,
 }
 
@@ -98,7 +100,34 @@ impl Rendering {
         self.body.get(range).unwrap_or_default()
     }
 
-    /// Whether it is what `envelope` with these messages looks like.
+    /// The beginning of another body: `before`, and the longest part of the messages
+    /// that still `holds`. Nothing is copied if that is how this body begins and nobody
+    /// else has it.
+    fn begun_again(
+        self,
+        before: &[u8],
+        holds: impl Fn((usize, Option<u64>)) -> bool,
+    ) -> (Vec<u8>, Vec<Settled>) {
+        let Self { body, messages, mut settled, .. } = self;
+        // What names a beginning names all shorter ones as well.
+        while settled.last().is_some_and(|it| !holds(it.extent)) {
+            settled.pop();
+        }
+        let start = messages.start;
+        let end = start + settled.last().map_or(0, |it| it.bytes);
+        let same = body.get(0..start) == Some(before);
+        let body = if same { Arc::try_unwrap(body) } else { Err(body) };
+        let begun = match body {
+            Ok(mut body) => {
+                body.truncate(end);
+                body
+            }
+            Err(shared) => [before, shared.get(start..end).unwrap_or_default()].concat(),
+        };
+        (begun, settled)
+    }
+
+    /// Whether it is what a body with these messages looks like.
     fn is(&self, extent: (usize, Option<u64>), before: &[u8], after: &[u8]) -> bool {
         let Range { start, end } = self.messages;
         self.extent == extent
@@ -145,22 +174,22 @@ impl Envelope {
         let rendering = match known {
             Some(known) if known.is(all, before, after) => known,
             known => {
-                let (last, mut settled) = match known {
-                    Some(known) => (known.body.slice(known.messages), known.settled),
-                    None => (Bytes::new(), Vec::new()),
+                let marked = dialogue.marked_from(history);
+                let end = settles_at(history, marked, dialogue);
+                let (mut out, mut settled) = match known {
+                    // Another branch may go on inside of what was a group.
+                    Some(known) => known.begun_again(before, |known| {
+                        known.0 <= end
+                            && known == extent(history, known.0)
+                            && opens(history, known.0, dialogue)
+                    }),
+                    None => (before.to_vec(), Vec::new()),
                 };
-                let end = settles_at(history, dialogue);
-                settled
-                    .retain(|it| it.extent.0 <= end && it.extent == extent(history, it.extent.0));
-                let kept = settled.last().and_then(|it| last.get(..it.bytes)).unwrap_or_default();
-                let begun = settled.last().map_or(0, |it| it.extent.0);
-                let room = history.range(begun..history.len()).map(weight).sum::<usize>();
-                let mut out = Vec::with_capacity(self.json.len() + kept.len() + room);
-                out.extend_from_slice(before);
-                let start = out.len();
-                out.extend_from_slice(kept);
-                let mut from = begun;
-                for to in begun + 1..=end {
+                let mut from = settled.last().map_or(0, |it| it.extent.0);
+                let room = history.range(from..history.len()).map(weight).sum::<usize>();
+                out.reserve(room + after.len());
+                let start = before.len();
+                for to in from + 1..=end {
                     if to == end || opens(history, to, dialogue) {
                         dialogue.write(history, from..to, &mut out)?;
                         let bytes = out.len() - start;
@@ -170,21 +199,34 @@ impl Envelope {
                 }
                 dialogue.write(history, from..history.len(), &mut out)?;
                 let messages = start..out.len();
+                if marked >= history.len() {
+                    // It is settled if the next message begins a group.
+                    settled.push(Settled { extent: all, bytes: messages.len() });
+                }
                 out.extend_from_slice(after);
-                Rendering { key, body: out.into(), messages, extent: all, settled }
+                Rendering { key, body: Arc::new(out), messages, extent: all, settled }
             }
         };
-        let body = rendering.body.clone();
+        let body = Bytes::from_owner(Lent(Arc::clone(&rendering.body)));
         history.written().put(rendering);
         Ok(body)
     }
 }
 
+/// A body on its way to a server.
+struct Lent(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Lent {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
 /// How many messages look the same whatever is added: all before the last group,
 /// and before what bears a mark.
-fn settles_at(history: &History, dialogue: &dyn Dialogue) -> usize {
-    let marked = dialogue.marked_from(history).min(history.len().saturating_sub(1));
-    (1..=marked).rev().find(|at| opens(history, *at, dialogue)).unwrap_or(0)
+fn settles_at(history: &History, marked: usize, dialogue: &dyn Dialogue) -> usize {
+    let most = marked.min(history.len().saturating_sub(1));
+    (1..=most).rev().find(|at| opens(history, *at, dialogue)).unwrap_or(0)
 }
 
 /// About how many bytes a message is written in.
