@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use turnbuckle_diagnostics::Redactor;
 use turnbuckle_errors::{ErrorCode, Failure, Redact};
 use turnbuckle_providers::{
-    Provider, anthropic::Anthropic, gemini::Gemini, openai_chat::OpenAiChat,
-    openai_responses::OpenAiResponses, profiles, profiles::Dialect,
+    AdapterBuilder, AdapterOptions, ConfigError, Provider, anthropic::Anthropic, gemini::Gemini,
+    openai_chat::OpenAiChat, openai_responses::OpenAiResponses, profiles, profiles::Dialect,
 };
 use turnbuckle_runtime::{Outcome, PromptOutcome, Runtime, Session};
 use turnbuckle_tools::{
@@ -153,32 +153,31 @@ fn spellings(value: &str) -> Vec<String> {
     all
 }
 
-/// Builds an adapter: they are set up alike, and have no builder in common.
-macro_rules! adapter {
-    ($builder:expr, $settings:expr, $redact:expr) => {{
-        let settings = $settings;
-        let mut builder =
-            $builder.base_url(&settings.base_url).clocks(settings.clocks).redactor($redact);
-        if let Some(key) = &settings.key {
-            builder = builder.api_key(key.clone());
-        }
-        for (name, value) in &settings.headers {
-            builder = builder.header(name, value.clone());
-        }
-        Arc::new(builder.build()?)
-    }};
-}
-
 fn provider(settings: &Settings, redact: Arc<dyn Redact>) -> Result<Arc<dyn Provider>, Failure> {
     let profile = settings.profile;
     Ok(match settings.dialect {
         Dialect::OpenAiResponses => {
-            adapter!(OpenAiResponses::for_profile(profile), settings, redact)
+            adapter(OpenAiResponses::for_profile(profile), settings, redact)?
         }
-        Dialect::Anthropic => adapter!(Anthropic::builder(), settings, redact),
-        Dialect::Gemini => adapter!(Gemini::for_profile(profile), settings, redact),
-        _ => adapter!(OpenAiChat::for_profile(profile), settings, redact),
+        Dialect::Anthropic => adapter(Anthropic::for_profile(profile), settings, redact)?,
+        Dialect::Gemini => adapter(Gemini::for_profile(profile), settings, redact)?,
+        _ => adapter(OpenAiChat::for_profile(profile), settings, redact)?,
     })
+}
+
+fn adapter<O: AdapterOptions>(
+    builder: AdapterBuilder<O>,
+    settings: &Settings,
+    redact: Arc<dyn Redact>,
+) -> Result<Arc<dyn Provider>, ConfigError> {
+    let mut builder = builder.base_url(&settings.base_url).clocks(settings.clocks).redactor(redact);
+    if let Some(key) = &settings.key {
+        builder = builder.api_key(key.clone());
+    }
+    for (name, value) in &settings.headers {
+        builder = builder.header(name, value.clone());
+    }
+    Ok(Arc::new(builder.build()?))
 }
 
 fn tools(settings: &Settings, redact: Arc<dyn Redact>) -> Result<ToolSet, Failure> {

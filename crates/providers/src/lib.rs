@@ -52,6 +52,11 @@ pub use adapters::gemini;
 pub use adapters::openai_chat;
 #[cfg(feature = "openai-responses")]
 pub use adapters::openai_responses;
+#[cfg(feature = "adapter")]
+pub use adapters::{
+    builder::{AdapterBuilder, AdapterOptions},
+    settings::ConfigError,
+};
 pub use assemble::{Assembler, MAX_ANSWER_BYTES, TooLarge, WireCall};
 #[cfg(feature = "http")]
 pub use clocks::Clocks;

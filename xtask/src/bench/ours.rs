@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
 use turnbuckle_providers::{
-    Arguments, AssistantMessage, AttemptContext, ChatRequest, EventStream, Message, Provider,
-    StreamEvent,
+    AdapterBuilder, AdapterOptions, Arguments, AssistantMessage, AttemptContext, ChatRequest,
+    EventStream, Message, Provider, StreamEvent,
     anthropic::Anthropic,
     gemini::Gemini,
     openai_chat::OpenAiChat,
@@ -56,22 +56,21 @@ impl Ours {
         base: &str,
         transport: Option<Arc<dyn HttpTransport>>,
     ) -> Result<Self> {
-        const SETUP: &str = "cannot set up the adapter";
-        macro_rules! build {
-            ($builder:expr) => {{
-                let builder = $builder;
-                let builder = match transport {
-                    Some(transport) => builder.transport(transport),
-                    None => builder,
-                };
-                Box::new(builder.build().context(SETUP)?)
-            }};
+        fn build<O: AdapterOptions>(
+            builder: AdapterBuilder<O>,
+            transport: Option<Arc<dyn HttpTransport>>,
+        ) -> Result<Box<dyn Provider>> {
+            let builder = match transport {
+                Some(transport) => builder.transport(transport),
+                None => builder,
+            };
+            Ok(Box::new(builder.build().context("cannot set up the adapter")?))
         }
         Ok(Self(match dialect {
-            Dialect::Chat => build!(OpenAiChat::builder(base)),
-            Dialect::Anthropic => build!(Anthropic::builder().base_url(base)),
-            Dialect::Responses => build!(OpenAiResponses::builder().base_url(base)),
-            Dialect::Gemini => build!(Gemini::builder().base_url(base)),
+            Dialect::Chat => build(OpenAiChat::builder(base), transport)?,
+            Dialect::Anthropic => build(Anthropic::builder().base_url(base), transport)?,
+            Dialect::Responses => build(OpenAiResponses::builder().base_url(base), transport)?,
+            Dialect::Gemini => build(Gemini::builder().base_url(base), transport)?,
         }))
     }
 

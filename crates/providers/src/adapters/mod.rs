@@ -2,6 +2,8 @@
 
 #[cfg(feature = "anthropic")]
 pub mod anthropic;
+#[cfg(feature = "adapter")]
+pub(crate) mod builder;
 #[cfg(feature = "gemini")]
 pub mod gemini;
 #[cfg(feature = "openai-chat")]

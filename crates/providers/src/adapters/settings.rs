@@ -1,16 +1,23 @@
 //! The settings that every adapter takes, checked once before any request.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{
+    borrow::Cow,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
+use bytes::Bytes;
 use secrecy::{ExposeSecret, SecretString};
 use turnbuckle_diagnostics::Redactor;
-use turnbuckle_errors::{ErrorCode, Failure, Redact, SafeText};
+use turnbuckle_errors::{Delivered, ErrorCode, Failure, Phase, Redact, SafeText};
 
 use crate::{
     Clocks,
     attempt::Wire,
+    profiles::Affinity,
     transport::{
-        BadEndpoint, Endpoint, HttpTransport, ReqwestTransport, SetupError, header_is_sendable,
+        BadEndpoint, Endpoint, HttpRequest, HttpTransport, ReqwestTransport, SetupError,
+        header_is_sendable,
     },
 };
 
@@ -22,9 +29,32 @@ pub(crate) struct Settings {
     pub(crate) base_url: String,
     pub(crate) api_key: Option<SecretString>,
     pub(crate) headers: Vec<(String, SecretString)>,
+    pub(crate) user_agent: Option<String>,
     pub(crate) clocks: Clocks,
     pub(crate) redactor: Option<Arc<dyn Redact>>,
     pub(crate) transport: Option<Arc<dyn HttpTransport>>,
+}
+
+/// The session id as the `prompt_cache_key` of OpenAI's two dialects, where it is sent
+/// as one.
+#[cfg(any(feature = "openai-chat", feature = "openai-responses"))]
+pub(crate) fn cache_key<'a>(
+    session_id: Option<&'a str>,
+    affinity: Affinity,
+    host: &str,
+) -> Option<&'a str> {
+    /// The host that is known to take it.
+    const OPENAI: &str = "api.openai.com";
+    /// OpenAI refuses a longer one.
+    const MAX_CHARS: usize = 64;
+    let keyed = match affinity {
+        Affinity::ByHost => host == OPENAI,
+        Affinity::PromptCacheKey => true,
+        _ => false,
+    };
+    let id = session_id.filter(|_| keyed)?;
+    let end = id.char_indices().nth(MAX_CHARS).map_or(id.len(), |(at, _)| at);
+    id.get(..end)
 }
 
 /// Where a dialect puts the key: `name: prefix key`.
@@ -51,6 +81,7 @@ impl Settings {
             base_url: base_url.into(),
             api_key: None,
             headers: Vec::new(),
+            user_agent: None,
             clocks: Clocks::default(),
             redactor: None,
             transport: None,
@@ -64,7 +95,7 @@ impl Settings {
         let whole = base.path().trim_end_matches('/').ends_with(&ending);
         let endpoint = if whole { base } else { base.join(path) };
 
-        let mut headers = Vec::with_capacity(self.headers.len() + 1);
+        let mut headers = Vec::with_capacity(self.headers.len() + 2);
         if let Some(secret) = &self.api_key {
             headers.push((key.name.to_owned(), key.value(secret)?));
         }
@@ -75,12 +106,18 @@ impl Settings {
             headers.push((name.clone(), value.clone()));
         }
 
-        let secrets = self.api_key.iter().chain(self.headers.iter().map(|(_, value)| value));
-        let ours = Redactor::new(secrets.cloned());
-        let redact: Arc<dyn Redact> = match self.redactor {
-            Some(theirs) => Arc::new(Both { ours, theirs }),
-            None => Arc::new(ours),
-        };
+        if let Some(user_agent) = self.user_agent {
+            let value = SecretString::from(user_agent);
+            if value.expose_secret().is_empty() || !header_is_sendable("user-agent", &value) {
+                return Err(ConfigError::Header);
+            }
+            headers.push(("user-agent".to_owned(), value));
+        }
+
+        let values = self.headers.into_iter().map(|(_, value)| value);
+        let secrets = self.api_key.into_iter().chain(values).collect();
+        let ours = Known { secrets, redactor: OnceLock::new() };
+        let redact = Arc::new(Both { ours, theirs: self.redactor });
         let transport = match self.transport {
             Some(transport) => transport,
             None => Arc::new(
@@ -90,6 +127,37 @@ impl Settings {
         };
         let wire = Wire { transport, clocks: self.clocks, redact, provider: self.provider };
         Ok(Connection { endpoint, headers, wire })
+    }
+}
+
+impl Connection {
+    /// A request with the headers of every request, and the session id in the header
+    /// `affinity`, if it has one.
+    pub(crate) fn request(
+        &self,
+        endpoint: Endpoint,
+        body: Bytes,
+        affinity: Option<&str>,
+        session_id: Option<&str>,
+    ) -> HttpRequest {
+        let mut http = HttpRequest::new(endpoint, body);
+        http.headers.clone_from(&self.headers);
+        if let (Some(name), Some(session)) = (affinity, session_id) {
+            let value = SecretString::from(session);
+            // It only helps a cache, so one that cannot be sent is left out.
+            if header_is_sendable(name, &value) {
+                http.headers.push((name.to_owned(), value));
+            }
+        }
+        http
+    }
+
+    /// The failure of a request that was never sent, because the API cannot be asked
+    /// this.
+    pub(crate) fn unfit(&self, code: ErrorCode, why: &dyn fmt::Display) -> Failure {
+        Failure::new(code, SafeText::redacted(&why.to_string(), &*self.wire.redact))
+            .with_phase(Phase::Request)
+            .with_details(|details| details.delivered = Some(Delivered::No))
     }
 }
 
@@ -181,17 +249,32 @@ impl From<ConfigError> for Failure {
     }
 }
 
+/// The key and the header values. What finds them is made when something is first
+/// looked at, which is a failure: a run without one does without it.
+struct Known {
+    secrets: Vec<SecretString>,
+    redactor: OnceLock<Redactor>,
+}
+
+impl Redact for Known {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let made = || Redactor::new(self.secrets.iter().cloned());
+        self.redactor.get_or_init(made).redact(text)
+    }
+}
+
 /// Our secrets first, then whatever the host knows.
 struct Both {
-    ours: Redactor,
-    theirs: Arc<dyn Redact>,
+    ours: Known,
+    theirs: Option<Arc<dyn Redact>>,
 }
 
 impl Redact for Both {
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let Some(theirs) = &self.theirs else { return self.ours.redact(text) };
         match self.ours.redact(text) {
-            Cow::Borrowed(same) => self.theirs.redact(same),
-            Cow::Owned(masked) => Cow::Owned(self.theirs.redact(&masked).into_owned()),
+            Cow::Borrowed(same) => theirs.redact(same),
+            Cow::Owned(masked) => Cow::Owned(theirs.redact(&masked).into_owned()),
         }
     }
 }

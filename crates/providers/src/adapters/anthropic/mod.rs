@@ -24,23 +24,23 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use secrecy::SecretString;
-use turnbuckle_errors::{ErrorCode, Failure, Redact, SafeText};
+use turnbuckle_errors::{ErrorCode, Failure, Redact};
 
 pub use super::settings::ConfigError;
-use super::settings::{Connection, KeyHeader, Settings};
+use super::{
+    builder::{AdapterBuilder, AdapterOptions, sealed},
+    settings::Connection,
+};
 pub use crate::intake::{BodyEnding, FailedAnswer};
 use crate::{
-    AttemptContext, ChatRequest, Clocks, CompletedMessage, EventStream, Provider,
+    AttemptContext, ChatRequest, CompletedMessage, EventStream, Provider,
     intake::decode_recorded,
-    transport::{Endpoint, HttpRequest, HttpTransport, ResponseHead},
+    profiles::{self, Profile},
+    transport::{Endpoint, ResponseHead},
 };
 
 /// The dialect's name in [`Native`](crate::Native) parts.
 const DIALECT: &str = "anthropic";
-
-/// Anthropic's own API.
-const BASE_URL: &str = "https://api.anthropic.com/v1";
 
 /// The version of the API that is spoken here.
 const VERSION: &str = "2023-06-01";
@@ -48,12 +48,14 @@ const VERSION: &str = "2023-06-01";
 /// A model behind `POST …/v1/messages`.
 #[derive(Debug, Clone)]
 pub struct Anthropic {
+    id: &'static str,
     connection: Connection,
     options: Options,
 }
 
+/// What this dialect alone can be told.
 #[derive(Debug, Clone, Copy, Default)]
-struct Options {
+pub struct Options {
     affinity: Affinity,
     default_limit: Option<u32>,
 }
@@ -68,6 +70,8 @@ pub enum Affinity {
     ByHost,
     /// As `metadata.user_id`.
     UserId,
+    /// In this header.
+    Header(&'static str),
     /// Not at all.
     Off,
 }
@@ -75,7 +79,17 @@ pub enum Affinity {
 impl Anthropic {
     /// An adapter for Anthropic's own API.
     pub fn builder() -> AnthropicBuilder {
-        AnthropicBuilder { settings: Settings::new(DIALECT, BASE_URL), options: Options::default() }
+        AnthropicBuilder { id: DIALECT, ..Self::for_profile(&profiles::ANTHROPIC) }
+    }
+
+    /// An adapter for a kind of server that is known; it bears the profile's name.
+    pub fn for_profile(profile: &Profile) -> AnthropicBuilder {
+        let affinity = match profile.affinity {
+            profiles::Affinity::Header(name) => Affinity::Header(name),
+            profiles::Affinity::Off => Affinity::Off,
+            _ => Affinity::ByHost,
+        };
+        AdapterBuilder::of(profile, Options { affinity, default_limit: None })
     }
 
     /// Where the requests go.
@@ -88,7 +102,7 @@ impl Anthropic {
 #[async_trait]
 impl Provider for Anthropic {
     fn id(&self) -> &str {
-        DIALECT
+        self.id
     }
 
     async fn open(
@@ -96,22 +110,25 @@ impl Provider for Anthropic {
         request: &ChatRequest,
         attempt: AttemptContext,
     ) -> Result<EventStream, Failure> {
-        let Connection { endpoint, headers, wire } = &self.connection;
-        let body = request::body(request, self.options, endpoint.host())
-            .map_err(|refused| refusal(&refused, &*wire.redact))?;
-        let mut http = HttpRequest::new(endpoint.clone(), body);
-        http.headers.push(("anthropic-version".to_owned(), VERSION.into()));
-        http.headers.extend_from_slice(headers);
-        wire.open(http, attempt, stream::Messages::new(&request.model)).await
+        let body = request::body(request, self.options, self.endpoint().host())
+            .map_err(|refused| self.connection.unfit(code(&refused), &refused))?;
+        let affinity = match self.options.affinity {
+            Affinity::Header(name) => Some(name),
+            _ => None,
+        };
+        let session_id = request.session_id.as_deref();
+        let mut http = self.connection.request(self.endpoint().clone(), body, affinity, session_id);
+        // First, so that a header of the host replaces it.
+        http.headers.insert(0, ("anthropic-version".to_owned(), VERSION.into()));
+        self.connection.wire.open(http, attempt, stream::Messages::new(&request.model)).await
     }
 }
 
-fn refusal(refused: &schema::Refused, redact: &dyn Redact) -> Failure {
-    let code = match refused {
+const fn code(refused: &schema::Refused) -> ErrorCode {
+    match refused {
         schema::Refused::Json => ErrorCode::Internal,
         _ => ErrorCode::InvalidRequest,
-    };
-    Failure::new(code, SafeText::redacted(&refused.to_string(), redact))
+    }
 }
 
 /// Decodes a body that is already here, by the code that reads the socket.
@@ -133,56 +150,10 @@ pub fn decode_body(
     decode_recorded(head, pieces, ending, stream::Messages::new(model), redact)
 }
 
-/// Makes an [`Anthropic`]; every wrong setting is found in [`build`](Self::build),
-/// before any request.
-#[must_use]
-#[derive(Debug)]
-pub struct AnthropicBuilder {
-    settings: Settings,
-    options: Options,
-}
+/// Makes an [`Anthropic`].
+pub type AnthropicBuilder = AdapterBuilder<Options>;
 
-impl AnthropicBuilder {
-    /// The API of a gateway: the part before `/messages`; a URL that ends in it is
-    /// taken as well.
-    pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
-        self.settings.base_url = base_url.into();
-        self
-    }
-
-    /// The key, sent as `x-api-key`. Without one no such header is sent.
-    pub fn api_key(mut self, key: impl Into<SecretString>) -> Self {
-        self.settings.api_key = Some(key.into());
-        self
-    }
-
-    /// Another header, for example `anthropic-beta`, or the `authorization` of a
-    /// gateway; its value is kept as secret as the key. A header of the same name
-    /// that we would send ourselves is replaced.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<SecretString>) -> Self {
-        self.settings.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// How long an attempt waits for what.
-    pub const fn clocks(mut self, clocks: Clocks) -> Self {
-        self.settings.clocks = clocks;
-        self
-    }
-
-    /// Masks secrets in what servers say. The key and the header values are masked
-    /// besides, whatever this one knows.
-    pub fn redactor(mut self, redactor: Arc<dyn Redact>) -> Self {
-        self.settings.redactor = Some(redactor);
-        self
-    }
-
-    /// Sends through `transport`, for instance one that is shared with others.
-    pub fn transport(mut self, transport: Arc<dyn HttpTransport>) -> Self {
-        self.settings.transport = Some(transport);
-        self
-    }
-
+impl AdapterBuilder<Options> {
     /// Whether the session id is sent.
     pub const fn affinity(mut self, affinity: Affinity) -> Self {
         self.options.affinity = affinity;
@@ -196,17 +167,17 @@ impl AnthropicBuilder {
         self.options.default_limit = Some(tokens);
         self
     }
+}
 
-    /// Checks the settings and makes the adapter. Nothing is sent.
-    ///
-    /// # Errors
-    ///
-    /// A [`ConfigError`] that names the setting. As a [`Failure`] it reads
-    /// `PROVIDER_SECRET_INVALID` for a key that cannot be sent, else `INVALID_CONFIG`.
-    pub fn build(self) -> Result<Anthropic, ConfigError> {
-        const KEY: KeyHeader = KeyHeader { name: "x-api-key", prefix: "" };
-        let connection = self.settings.connect(&["messages"], KEY)?;
-        Ok(Anthropic { connection, options: self.options })
+impl sealed::Sealed for Options {}
+
+impl AdapterOptions for Options {
+    type Adapter = Anthropic;
+
+    fn adapter(builder: AdapterBuilder<Self>) -> Result<Anthropic, ConfigError> {
+        let AdapterBuilder { id, key, settings, options } = builder;
+        let connection = settings.connect(&["messages"], key)?;
+        Ok(Anthropic { id, connection, options })
     }
 }
 

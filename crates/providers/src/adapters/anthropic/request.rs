@@ -31,6 +31,13 @@ pub(super) fn body(request: &ChatRequest, options: Options, host: &str) -> Resul
     // Without a system prompt the last of the tools carries the cache marker.
     let by = WrittenFor { dialect: DIALECT, marked: request.prompt_caching && system.is_none() };
     let tools = request.tools.written(by, |list| tools(list, by.marked))?;
+    if let ToolChoice::Named(name) = &request.tool_choice
+        && !request.tools.iter().any(|tool| tool.name == *name)
+        // A tool of the server's own is declared there.
+        && !request.extra_body.contains_key("tools")
+    {
+        return Err(Refused::Choice(name.clone()));
+    }
     if let Some(format) = &request.response_format {
         schema::check_format(format)?;
     }
@@ -71,7 +78,8 @@ fn written(
         false => fields.put_some("system", system)?,
     }
     fields.put_written("tools", tools)?;
-    fields.put_some("tool_choice", choice(request).filter(|_| !tools.is_empty()))?;
+    let offered = !tools.is_empty() || fields.theirs("tools").is_some();
+    fields.put_some("tool_choice", choice(request).filter(|_| offered))?;
     fields.put_some("temperature", request.temperature)?;
     fields.put_some("stop_sequences", (!request.stop.is_empty()).then_some(&request.stop))?;
     fields.put_some("thinking", thinking.thinking)?;
@@ -85,7 +93,7 @@ fn written(
     let named = match options.affinity {
         Affinity::ByHost => host == ANTHROPIC,
         Affinity::UserId => true,
-        Affinity::Off => false,
+        Affinity::Header(_) | Affinity::Off => false,
     };
     let user_id = request.session_id.as_deref().filter(|_| named);
     fields.put_some("metadata", user_id.map(|user_id| Metadata { user_id }))?;

@@ -23,6 +23,8 @@ pub(super) enum Refused {
     Schema { tool: String, problem: Problem },
     #[error("the response format `{name}` cannot be sent: {problem}")]
     Format { name: String, problem: Problem },
+    #[error("the tool choice names `{0}`, which is none of the request's tools; add it to them")]
+    Choice(String),
     #[error(
         "the reasoning effort `{0}` is unknown to this model: use none, low, medium, high or max"
     )]

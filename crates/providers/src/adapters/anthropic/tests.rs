@@ -7,6 +7,7 @@ use super::*;
 use crate::{
     FinishReason, Message, StreamEvent, ToolDefinition,
     testing::{ScriptedResponse, ScriptedTransport},
+    transport::HttpTransport,
 };
 
 fn code(builder: AnthropicBuilder) -> ErrorCode {

@@ -34,17 +34,19 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use secrecy::{ExposeSecret, SecretString};
-use turnbuckle_errors::{Delivered, ErrorCode, Failure, Phase, Redact, SafeText};
+use turnbuckle_errors::{ErrorCode, Failure, Redact};
 
 pub use super::settings::ConfigError;
-use super::settings::{Connection, KeyHeader, Settings};
+use super::{
+    builder::{AdapterBuilder, AdapterOptions, sealed},
+    settings::Connection,
+};
 pub use crate::intake::{BodyEnding, FailedAnswer};
 use crate::{
-    AttemptContext, ChatRequest, Clocks, CompletedMessage, EventStream, Provider,
+    AttemptContext, ChatRequest, CompletedMessage, EventStream, Provider,
     intake::decode_recorded,
     profiles::{self, Affinity, Profile},
-    transport::{Endpoint, HttpRequest, HttpTransport, ResponseHead, header_is_sendable},
+    transport::{Endpoint, HttpRequest, ResponseHead},
 };
 
 /// The name of the dialect, and of the adapter.
@@ -66,17 +68,7 @@ impl Gemini {
 
     /// An adapter for a kind of server that is known; it bears the profile's name.
     pub fn for_profile(profile: &Profile) -> GeminiBuilder {
-        let mut settings = Settings::new(profile.name, profile.base_url.unwrap_or_default());
-        if let Some(byte_idle) = profile.byte_idle {
-            settings.clocks.byte_idle = byte_idle;
-        }
-        GeminiBuilder {
-            id: profile.name,
-            key: KeyHeader { name: profile.key.header, prefix: profile.key.prefix },
-            settings,
-            user_agent: None,
-            affinity: profile.affinity,
-        }
+        AdapterBuilder::of(profile, Options { affinity: profile.affinity })
     }
 
     /// What the requests' URLs begin with; the model's name comes after it.
@@ -94,16 +86,12 @@ impl Gemini {
             segments.remove(0);
         }
         let body = request::body(request)?;
-        let mut http = HttpRequest::new(self.endpoint().join(&segments), body);
-        http.headers.clone_from(&self.connection.headers);
-        if let (Affinity::Header(name), Some(session)) = (self.affinity, &request.session_id) {
-            let value = SecretString::from(session.clone());
-            // An id that no header can carry finds no cache; the request is fine.
-            if header_is_sendable(name, &value) {
-                http.headers.push((name.to_owned(), value));
-            }
-        }
-        Ok(http)
+        let endpoint = self.endpoint().join(&segments);
+        let affinity = match self.affinity {
+            Affinity::Header(name) => Some(name),
+            _ => None,
+        };
+        Ok(self.connection.request(endpoint, body, affinity, request.session_id.as_deref()))
     }
 }
 
@@ -122,12 +110,9 @@ impl Provider for Gemini {
         request: &ChatRequest,
         attempt: AttemptContext,
     ) -> Result<EventStream, Failure> {
-        let http = self.http(request).map_err(|refused| {
-            let told = SafeText::redacted(&refused.to_string(), &*self.connection.wire.redact);
-            Failure::new(ErrorCode::InvalidRequest, told)
-                .with_phase(Phase::Request)
-                .with_details(|details| details.delivered = Some(Delivered::No))
-        })?;
+        let http = self
+            .http(request)
+            .map_err(|refused| self.connection.unfit(ErrorCode::InvalidRequest, &refused))?;
         self.connection.wire.open(http, attempt, stream::Responses::new(&request.model)).await
     }
 }
@@ -160,92 +145,36 @@ pub fn decode_body(
     decode_recorded(head, pieces, ending, stream::Responses::new(""), redact)
 }
 
-/// Makes a [`Gemini`]; every wrong setting is found in [`build`](Self::build),
-/// before any request.
-#[derive(Debug)]
-#[must_use]
-pub struct GeminiBuilder {
-    id: &'static str,
-    key: KeyHeader,
-    settings: Settings,
-    user_agent: Option<String>,
+/// Makes a [`Gemini`].
+///
+/// The base URL for Vertex AI ends in `/publishers/google`, and in the place of the key
+/// it wants a token: `header("authorization", "Bearer …")`.
+pub type GeminiBuilder = AdapterBuilder<Options>;
+
+/// What this dialect alone can be told.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
     affinity: Affinity,
 }
 
-impl GeminiBuilder {
-    /// The part of the URL before `/models/…`; for Vertex AI it ends in
-    /// `/publishers/google`.
-    pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.settings.base_url = url.into();
-        self
-    }
-
-    /// The key, sent as the profile says, else as `x-goog-api-key`, and never in the
-    /// URL. Vertex AI wants a token in its place: `header("authorization", "Bearer …")`.
-    pub fn api_key(mut self, key: impl Into<SecretString>) -> Self {
-        self.settings.api_key = Some(key.into());
-        self
-    }
-
-    /// Another header; its value is kept as secret as the key. A header of the same
-    /// name that we would send ourselves is replaced.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<SecretString>) -> Self {
-        self.settings.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// What is sent as `User-Agent`; `turnbuckle/VERSION` without it.
-    pub fn user_agent(mut self, user_agent: impl Into<String>) -> Self {
-        self.user_agent = Some(user_agent.into());
-        self
-    }
-
+impl AdapterBuilder<Options> {
     /// How the session id is sent. This API has no field for it, so that only
     /// [`Affinity::Header`], for a gateway in front of it, sends anything.
     pub const fn affinity(mut self, affinity: Affinity) -> Self {
-        self.affinity = affinity;
+        self.options.affinity = affinity;
         self
     }
+}
 
-    /// How long an attempt waits for what, in place of the defaults and of what the
-    /// profile knows.
-    pub const fn clocks(mut self, clocks: Clocks) -> Self {
-        self.settings.clocks = clocks;
-        self
-    }
+impl sealed::Sealed for Options {}
 
-    /// Masks secrets in what servers say. The key and the header values are masked
-    /// besides, whatever this one knows.
-    pub fn redactor(mut self, redactor: Arc<dyn Redact>) -> Self {
-        self.settings.redactor = Some(redactor);
-        self
-    }
+impl AdapterOptions for Options {
+    type Adapter = Gemini;
 
-    /// Sends through `transport`, for instance one that is shared with others.
-    /// Without it the adapter makes its own
-    /// [`ReqwestTransport`](crate::transport::ReqwestTransport).
-    pub fn transport(mut self, transport: Arc<dyn HttpTransport>) -> Self {
-        self.settings.transport = Some(transport);
-        self
-    }
-
-    /// Checks the settings and makes the adapter. Nothing is sent.
-    ///
-    /// # Errors
-    ///
-    /// A [`ConfigError`] that names the setting. As a [`Failure`] it reads
-    /// `PROVIDER_SECRET_INVALID` for a key that cannot be sent, else `INVALID_CONFIG`.
-    pub fn build(self) -> Result<Gemini, ConfigError> {
-        let Self { id, key, mut settings, user_agent, affinity } = self;
+    fn adapter(builder: AdapterBuilder<Self>) -> Result<Gemini, ConfigError> {
+        let AdapterBuilder { id, key, mut settings, options: Self { affinity } } = builder;
         settings.base_url = for_events(&settings.base_url);
-        let mut connection = settings.connect(&[], key)?;
-        if let Some(user_agent) = user_agent {
-            let value = SecretString::from(user_agent);
-            if value.expose_secret().is_empty() || !header_is_sendable("user-agent", &value) {
-                return Err(ConfigError::Header);
-            }
-            connection.headers.push(("user-agent".to_owned(), value));
-        }
+        let connection = settings.connect(&[], key)?;
         Ok(Gemini { id, connection, affinity })
     }
 }

@@ -30,6 +30,9 @@ pub(super) enum Refused {
     /// The schema of a tool.
     #[error("the schema of the tool `{tool}` cannot be sent: {bad}")]
     Tool { tool: String, bad: BadSchema },
+    /// The tool that has to be called is not there.
+    #[error("the tool choice names `{0}`, which is none of the request's tools; add it to them")]
+    Choice(String),
     /// The schema of the answer.
     #[error("the response format `{name}` cannot be sent: {bad}")]
     Format { name: String, bad: BadSchema },
@@ -69,6 +72,13 @@ pub(super) fn path(model: &str) -> Result<Vec<String>, Refused> {
 pub(super) fn body(request: &ChatRequest) -> Result<Bytes, Refused> {
     let by = WrittenFor { dialect: DIALECT, marked: false };
     let tools = request.tools.written(by, tools)?;
+    if let ToolChoice::Named(name) = &request.tool_choice
+        && !request.tools.iter().any(|tool| tool.name == *name)
+        // The host's own tools are declared there.
+        && !request.extra_body.contains_key("tools")
+    {
+        return Err(Refused::Choice(name.clone()));
+    }
     let generation = generation(request)?;
     written(request, &tools, &generation).map_err(|_| Refused::Json)
 }

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
+use secrecy::ExposeSecret;
 use tokio_util::sync::CancellationToken;
-use turnbuckle_errors::Opaque;
+use turnbuckle_errors::{Delivered, Opaque, Phase};
 
 use super::*;
 use crate::{

@@ -22,16 +22,18 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use secrecy::{ExposeSecret as _, SecretString};
-use turnbuckle_errors::{Delivered, Failure, Phase, Redact, SafeText};
+use turnbuckle_errors::{Failure, Redact};
 
 pub use super::settings::ConfigError;
-use super::settings::{Connection, KeyHeader, Settings};
+use super::{
+    builder::{AdapterBuilder, AdapterOptions, sealed},
+    settings::Connection,
+};
 use crate::{
-    AttemptContext, ChatRequest, Clocks, CompletedMessage, EventStream, Provider,
+    AttemptContext, ChatRequest, CompletedMessage, EventStream, Provider,
     intake::decode_recorded,
     profiles::{self, Profile},
-    transport::{Endpoint, HttpRequest, HttpTransport, ResponseHead, header_is_sendable},
+    transport::{Endpoint, HttpRequest, ResponseHead},
 };
 pub use crate::{
     intake::{BodyEnding, FailedAnswer},
@@ -65,11 +67,7 @@ impl OpenAiChat {
     /// assert!(OpenAiChat::for_profile(&profiles::AZURE).build().is_err(), "it has no address");
     /// ```
     pub fn for_profile(profile: &Profile) -> OpenAiChatBuilder {
-        let mut settings = Settings::new(profile.name, profile.base_url.unwrap_or_default());
-        if let Some(byte_idle) = profile.byte_idle {
-            settings.clocks.byte_idle = byte_idle;
-        }
-        OpenAiChatBuilder { id: profile.name, profile: *profile, settings, user_agent: None }
+        AdapterBuilder::of(profile, Options { profile: *profile })
     }
 
     /// Where the requests go.
@@ -86,25 +84,14 @@ impl OpenAiChat {
 
     /// The request on the wire, if the server can take it at all.
     fn http(&self, request: &ChatRequest) -> Result<HttpRequest, Failure> {
-        let body = request::body(request, &self.profile, self.endpoint().host());
-        let body = body.map_err(|unfit| {
-            let message = SafeText::redacted(&unfit.to_string(), &*self.connection.wire.redact);
-            Failure::new(unfit.code(), message)
-                .with_phase(Phase::Request)
-                .with_details(|details| details.delivered = Some(Delivered::No))
-        })?;
-        let mut http = HttpRequest::new(self.endpoint().clone(), body);
-        http.headers.clone_from(&self.connection.headers);
-        if let (Affinity::Header(name), Some(session)) =
-            (self.profile.affinity, &request.session_id)
-        {
-            let value = SecretString::from(session.clone());
-            // It only helps a cache, so one that cannot be sent is left out.
-            if header_is_sendable(name, &value) {
-                http.headers.push((name.to_owned(), value));
-            }
-        }
-        Ok(http)
+        let body = request::body(request, &self.profile, self.endpoint().host())
+            .map_err(|unfit| self.connection.unfit(unfit.code(), &unfit))?;
+        let affinity = match self.profile.affinity {
+            Affinity::Header(name) => Some(name),
+            _ => None,
+        };
+        let session_id = request.session_id.as_deref();
+        Ok(self.connection.request(self.endpoint().clone(), body, affinity, session_id))
     }
 }
 
@@ -157,101 +144,43 @@ pub fn decode_body(
     decode_recorded(head, pieces, ending, stream::Chat::default(), redact)
 }
 
-/// Makes an [`OpenAiChat`]; every wrong setting is found in [`build`](Self::build),
-/// before any request.
-#[derive(Debug)]
-#[must_use]
-pub struct OpenAiChatBuilder {
-    id: &'static str,
+/// Makes an [`OpenAiChat`].
+pub type OpenAiChatBuilder = AdapterBuilder<Options>;
+
+/// What is known of the server.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
     profile: Profile,
-    settings: Settings,
-    user_agent: Option<String>,
 }
 
-impl OpenAiChatBuilder {
-    /// Another address, for a server of the profile's kind that stands elsewhere.
-    pub fn base_url(mut self, base_url: impl Into<String>) -> Self {
-        self.settings.base_url = base_url.into();
-        self
-    }
-
-    /// The key, sent as the profile says, else as `Authorization: Bearer …`. Without
-    /// one no such header is sent, as local servers like it.
-    pub fn api_key(mut self, key: impl Into<SecretString>) -> Self {
-        self.settings.api_key = Some(key.into());
-        self
-    }
-
-    /// Another header; its value is kept as secret as the key. A header of the same
-    /// name that we would send ourselves is replaced.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<SecretString>) -> Self {
-        self.settings.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// What is sent as `User-Agent`; `turnbuckle/VERSION` without it.
-    pub fn user_agent(mut self, user_agent: impl Into<String>) -> Self {
-        self.user_agent = Some(user_agent.into());
-        self
-    }
-
-    /// How long an attempt waits for what, in place of the defaults and of what the
-    /// profile knows.
-    pub const fn clocks(mut self, clocks: Clocks) -> Self {
-        self.settings.clocks = clocks;
-        self
-    }
-
-    /// Masks secrets in what servers say. The key and the header values are masked
-    /// besides, whatever this one knows.
-    pub fn redactor(mut self, redactor: Arc<dyn Redact>) -> Self {
-        self.settings.redactor = Some(redactor);
-        self
-    }
-
-    /// Sends through `transport`, for instance one that is shared with others.
-    /// Without it the adapter makes its own
-    /// [`ReqwestTransport`](crate::transport::ReqwestTransport).
-    pub fn transport(mut self, transport: Arc<dyn HttpTransport>) -> Self {
-        self.settings.transport = Some(transport);
-        self
-    }
-
+impl AdapterBuilder<Options> {
     /// The field for the limit of the answer.
     pub const fn max_tokens_field(mut self, field: MaxTokensField) -> Self {
-        self.profile.output_cap = field;
+        self.options.profile.output_cap = field;
         self
     }
 
     /// Whether and how the session id is sent.
     pub const fn affinity(mut self, affinity: Affinity) -> Self {
-        self.profile.affinity = affinity;
+        self.options.profile.affinity = affinity;
         self
     }
 
     /// Whether a `<think>` at the start of the text means reasoning.
     pub const fn think_tags(mut self, think_tags: bool) -> Self {
-        self.profile.think_tags = think_tags;
+        self.options.profile.think_tags = think_tags;
         self
     }
+}
 
-    /// Checks the settings and makes the adapter. Nothing is sent.
-    ///
-    /// # Errors
-    ///
-    /// A [`ConfigError`] that names the setting. As a [`Failure`] it reads
-    /// `PROVIDER_SECRET_INVALID` for a key that cannot be sent, else `INVALID_CONFIG`.
-    pub fn build(self) -> Result<OpenAiChat, ConfigError> {
-        let Self { id, profile, settings, user_agent } = self;
-        let key = KeyHeader { name: profile.key.header, prefix: profile.key.prefix };
-        let mut connection = settings.connect(&["chat", "completions"], key)?;
-        if let Some(user_agent) = user_agent {
-            let value = SecretString::from(user_agent);
-            if value.expose_secret().is_empty() || !header_is_sendable("user-agent", &value) {
-                return Err(ConfigError::Header);
-            }
-            connection.headers.push(("user-agent".to_owned(), value));
-        }
+impl sealed::Sealed for Options {}
+
+impl AdapterOptions for Options {
+    type Adapter = OpenAiChat;
+
+    fn adapter(builder: AdapterBuilder<Self>) -> Result<OpenAiChat, ConfigError> {
+        let AdapterBuilder { id, key, settings, options: Self { profile } } = builder;
+        let connection = settings.connect(&["chat", "completions"], key)?;
         Ok(OpenAiChat { id, profile, connection })
     }
 }

@@ -12,14 +12,13 @@ use turnbuckle_errors::ErrorCode;
 use self::messages::Messages;
 use crate::{
     ChatRequest, ToolChoice, ToolDefinition,
-    profiles::{Affinity, AnswerSchema, EffortField, MaxTokensField, Profile, ToolIds},
+    adapters::settings::cache_key,
+    profiles::{AnswerSchema, EffortField, MaxTokensField, Profile, ToolIds},
     rendering::{Fields, Key},
     schema::{self, BadSchema},
     tool_list::WrittenFor,
 };
 
-/// The host that is known to take `prompt_cache_key`.
-const OPENAI: &str = "api.openai.com";
 /// The dialect, in what is kept of a conversation that was written.
 const DIALECT: &str = "openai-chat";
 
@@ -57,6 +56,8 @@ pub(super) fn body(request: &ChatRequest, profile: &Profile, host: &str) -> Resu
     let tools = request.tools.written(by, tools)?;
     if let ToolChoice::Named(name) = &request.tool_choice
         && !request.tools.iter().any(|tool| tool.name == *name)
+        // The host's own tools are declared there.
+        && !request.extra_body.contains_key("tools")
     {
         return Err(Unfit::Choice(name.clone()));
     }
@@ -73,7 +74,7 @@ pub(super) fn body(request: &ChatRequest, profile: &Profile, host: &str) -> Resu
     fields.messages("messages", messages::system(request, profile))?;
     fields.put_written("tools", &tools)?;
     // Without tools, OpenAI refuses what is said about them.
-    if !tools.is_empty() {
+    if !tools.is_empty() || fields.theirs("tools").is_some() {
         fields.put_some("tool_choice", tool_choice(&request.tool_choice))?;
         fields.put_some("parallel_tool_calls", request.parallel_tool_calls)?;
     }
@@ -91,9 +92,8 @@ pub(super) fn body(request: &ChatRequest, profile: &Profile, host: &str) -> Resu
     fields.put("stream", &true)?;
     let options = profile.usage_in_stream.then(|| json!({ "include_usage": true }));
     fields.put_some("stream_options", options)?;
-    let by_host = profile.affinity == Affinity::ByHost && host == OPENAI;
-    let keyed = by_host || profile.affinity == Affinity::PromptCacheKey;
-    fields.put_some("prompt_cache_key", request.session_id.as_deref().filter(|_| keyed))?;
+    let cache_key = cache_key(request.session_id.as_deref(), profile.affinity, host);
+    fields.put_some("prompt_cache_key", cache_key)?;
     let key = Key {
         dialect: DIALECT,
         server: profile.name,

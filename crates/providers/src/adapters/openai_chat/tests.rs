@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
-use turnbuckle_errors::{ErrorCode, Failure};
+use secrecy::ExposeSecret;
+use turnbuckle_errors::{Delivered, ErrorCode, Failure, Phase};
 
 use super::*;
 use crate::{

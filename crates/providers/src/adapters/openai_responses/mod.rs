@@ -28,16 +28,18 @@ use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use secrecy::{ExposeSecret, SecretString};
-use turnbuckle_errors::{Delivered, Failure, Phase, Redact, SafeText};
+use turnbuckle_errors::{Failure, Redact};
 
 pub use super::settings::ConfigError;
-use super::settings::{Connection, KeyHeader, Settings};
+use super::{
+    builder::{AdapterBuilder, AdapterOptions, sealed},
+    settings::Connection,
+};
 use crate::{
-    AttemptContext, ChatRequest, Clocks, CompletedMessage, EventStream, Provider,
+    AttemptContext, ChatRequest, CompletedMessage, EventStream, Provider,
     intake::decode_recorded,
     profiles::{self, Profile},
-    transport::{Endpoint, HttpRequest, HttpTransport, ResponseHead, header_is_sendable},
+    transport::{Endpoint, HttpRequest, ResponseHead},
 };
 pub use crate::{
     intake::{BodyEnding, FailedAnswer},
@@ -57,7 +59,7 @@ pub struct OpenAiResponses {
 
 /// What differs between the servers that speak this dialect.
 #[derive(Debug, Clone, Default)]
-struct Options {
+pub struct Options {
     affinity: Affinity,
     encrypted_reasoning: EncryptedReasoning,
     reasoning_summary: Option<String>,
@@ -80,7 +82,7 @@ pub enum EncryptedReasoning {
 
 impl OpenAiResponses {
     /// An adapter for OpenAI, until another [base
-    /// URL](OpenAiResponsesBuilder::base_url) is set.
+    /// URL](AdapterBuilder::base_url) is set.
     pub fn builder() -> OpenAiResponsesBuilder {
         let builder = Self::for_profile(&profiles::OPENAI);
         OpenAiResponsesBuilder { id: DIALECT, ..builder }.affinity(Affinity::ByHost)
@@ -88,17 +90,8 @@ impl OpenAiResponses {
 
     /// An adapter for a kind of server that is known; it bears the profile's name.
     pub fn for_profile(profile: &Profile) -> OpenAiResponsesBuilder {
-        let mut settings = Settings::new(profile.name, profile.base_url.unwrap_or_default());
-        if let Some(byte_idle) = profile.byte_idle {
-            settings.clocks.byte_idle = byte_idle;
-        }
-        OpenAiResponsesBuilder {
-            id: profile.name,
-            key: KeyHeader { name: profile.key.header, prefix: profile.key.prefix },
-            settings,
-            user_agent: None,
-            options: Options { affinity: profile.affinity, ..Options::default() },
-        }
+        let options = Options { affinity: profile.affinity, ..Options::default() };
+        AdapterBuilder::of(profile, options)
     }
 
     /// Where the requests go.
@@ -111,25 +104,15 @@ impl OpenAiResponses {
 impl OpenAiResponses {
     /// The request on the wire, if this API can take it at all.
     fn http(&self, request: &ChatRequest) -> Result<HttpRequest, Failure> {
-        let Connection { endpoint, headers, wire } = &self.connection;
-        let body = request::body(request, &self.options, endpoint.host()).map_err(|unfit| {
-            let message = SafeText::redacted(&unfit.to_string(), &*wire.redact);
-            Failure::new(unfit.code(), message)
-                .with_phase(Phase::Request)
-                .with_details(|details| details.delivered = Some(Delivered::No))
-        })?;
-        let mut http = HttpRequest::new(endpoint.clone(), body);
-        http.headers.clone_from(headers);
-        if let (Affinity::Header(name), Some(session)) =
-            (self.options.affinity, &request.session_id)
-        {
-            let value = SecretString::from(session.clone());
-            // It only helps a cache, so one that cannot be sent is left out.
-            if header_is_sendable(name, &value) {
-                http.headers.push((name.to_owned(), value));
-            }
-        }
-        Ok(http)
+        let endpoint = self.endpoint();
+        let body = request::body(request, &self.options, endpoint.host())
+            .map_err(|unfit| self.connection.unfit(unfit.code(), &unfit))?;
+        let affinity = match self.options.affinity {
+            Affinity::Header(name) => Some(name),
+            _ => None,
+        };
+        let session_id = request.session_id.as_deref();
+        Ok(self.connection.request(endpoint.clone(), body, affinity, session_id))
     }
 }
 
@@ -180,68 +163,10 @@ pub fn decode_body(
     decode_recorded(head, pieces, ending, stream::Responses::new(""), redact)
 }
 
-/// Makes an [`OpenAiResponses`]; every wrong setting is found in
-/// [`build`](Self::build), before any request.
-#[derive(Debug)]
-#[must_use]
-pub struct OpenAiResponsesBuilder {
-    id: &'static str,
-    key: KeyHeader,
-    user_agent: Option<String>,
-    settings: Settings,
-    options: Options,
-}
+/// Makes an [`OpenAiResponses`].
+pub type OpenAiResponsesBuilder = AdapterBuilder<Options>;
 
-impl OpenAiResponsesBuilder {
-    /// The API's address, the part before `/responses`; a URL that ends in it is
-    /// taken as well. That of the profile if it is not set.
-    pub fn base_url(mut self, url: impl Into<String>) -> Self {
-        self.settings.base_url = url.into();
-        self
-    }
-
-    /// The key, sent as the profile says, else as `Authorization: Bearer …`. Without
-    /// one no such header is sent, as local servers like it.
-    pub fn api_key(mut self, key: impl Into<SecretString>) -> Self {
-        self.settings.api_key = Some(key.into());
-        self
-    }
-
-    /// Another header; its value is kept as secret as the key. A header of the same
-    /// name that we would send ourselves is replaced.
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<SecretString>) -> Self {
-        self.settings.headers.push((name.into(), value.into()));
-        self
-    }
-
-    /// What is sent as `User-Agent`; `turnbuckle/VERSION` without it.
-    pub fn user_agent(mut self, user_agent: impl Into<String>) -> Self {
-        self.user_agent = Some(user_agent.into());
-        self
-    }
-
-    /// How long an attempt waits for what, in place of the defaults and of what the
-    /// profile knows.
-    pub const fn clocks(mut self, clocks: Clocks) -> Self {
-        self.settings.clocks = clocks;
-        self
-    }
-
-    /// Masks secrets in what servers say. The key and the header values are masked
-    /// besides, whatever this one knows.
-    pub fn redactor(mut self, redactor: Arc<dyn Redact>) -> Self {
-        self.settings.redactor = Some(redactor);
-        self
-    }
-
-    /// Sends through `transport`, for instance one that is shared with others.
-    /// Without it the adapter makes its own
-    /// [`ReqwestTransport`](crate::transport::ReqwestTransport).
-    pub fn transport(mut self, transport: Arc<dyn HttpTransport>) -> Self {
-        self.settings.transport = Some(transport);
-        self
-    }
-
+impl AdapterBuilder<Options> {
     /// Whether and how the session id is sent.
     pub const fn affinity(mut self, affinity: Affinity) -> Self {
         self.options.affinity = affinity;
@@ -261,23 +186,16 @@ impl OpenAiResponsesBuilder {
         self.options.reasoning_summary = Some(word.into());
         self
     }
+}
 
-    /// Checks the settings and makes the adapter. Nothing is sent.
-    ///
-    /// # Errors
-    ///
-    /// A [`ConfigError`] that names the setting. As a [`Failure`] it reads
-    /// `PROVIDER_SECRET_INVALID` for a key that cannot be sent, else `INVALID_CONFIG`.
-    pub fn build(self) -> Result<OpenAiResponses, ConfigError> {
-        let Self { id, key, user_agent, settings, options } = self;
-        let mut connection = settings.connect(&["responses"], key)?;
-        if let Some(user_agent) = user_agent {
-            let value = SecretString::from(user_agent);
-            if value.expose_secret().is_empty() || !header_is_sendable("user-agent", &value) {
-                return Err(ConfigError::Header);
-            }
-            connection.headers.push(("user-agent".to_owned(), value));
-        }
+impl sealed::Sealed for Options {}
+
+impl AdapterOptions for Options {
+    type Adapter = OpenAiResponses;
+
+    fn adapter(builder: AdapterBuilder<Self>) -> Result<OpenAiResponses, ConfigError> {
+        let AdapterBuilder { id, key, settings, options } = builder;
+        let connection = settings.connect(&["responses"], key)?;
         Ok(OpenAiResponses { id, connection, options })
     }
 }

@@ -13,16 +13,11 @@ use self::input::Input;
 use super::{DIALECT, EncryptedReasoning, Options, strict::is_strict};
 use crate::{
     ChatRequest, ToolChoice, ToolDefinition,
-    profiles::Affinity,
+    adapters::settings::cache_key,
     rendering::{Fields, Key},
     schema::{self, BadSchema},
     tool_list::WrittenFor,
 };
-
-/// The host that is known to take `prompt_cache_key`.
-const OPENAI: &str = "api.openai.com";
-/// OpenAI refuses a longer `prompt_cache_key`.
-const MAX_CACHE_KEY_CHARS: usize = 64;
 
 /// Why this API cannot be asked this.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +98,10 @@ pub(super) fn body(request: &ChatRequest, options: &Options, host: &str) -> Resu
         EncryptedReasoning::Never => false,
     };
     fields.put_some("include", encrypted.then_some(["reasoning.encrypted_content"]))?;
-    fields.put_some("prompt_cache_key", cache_key(request, options, host))?;
+    fields.put_some(
+        "prompt_cache_key",
+        cache_key(request.session_id.as_deref(), options.affinity, host),
+    )?;
     let model = request.model.clone();
     let key = Key { dialect: DIALECT, server: "", model, options: [false; 3] };
     Ok(fields.end(&[])?.around(&request.messages, key, &Input(&request.model))?)
@@ -116,17 +114,6 @@ fn tools(tools: &[ToolDefinition]) -> Result<Vec<u8>, Unfit> {
         return Ok(Vec::new());
     }
     Ok(serde_json::to_vec(&tools)?)
-}
-
-fn cache_key<'a>(request: &'a ChatRequest, options: &Options, host: &str) -> Option<&'a str> {
-    let keyed = match options.affinity {
-        Affinity::ByHost => host == OPENAI,
-        Affinity::PromptCacheKey => true,
-        _ => false,
-    };
-    let id = request.session_id.as_deref().filter(|_| keyed)?;
-    let end = id.char_indices().nth(MAX_CACHE_KEY_CHARS).map_or(id.len(), |(at, _)| at);
-    id.get(..end)
 }
 
 /// Models of OpenAI from before it had any that reason, whoever serves them.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use secrecy::ExposeSecret;
-use turnbuckle_errors::{ErrorCode, Failure, Opaque};
+use turnbuckle_errors::{Delivered, ErrorCode, Failure, Opaque, Phase};
 
 use super::*;
 

@@ -192,6 +192,9 @@ fn tools_are_chosen_in_the_words_of_the_api() {
     );
     let mut without_tools = conversation();
     without_tools.tools.clear();
+    let refused = body(&without_tools, Options::default(), "x").unwrap_err();
+    assert_eq!(refused, Refused::Choice("Read".into()));
+    without_tools.tool_choice = ToolChoice::Required;
     assert_eq!(value(&without_tools).get("tool_choice"), None);
 }
 

@@ -2,7 +2,7 @@ use super::{messages::id, *};
 use crate::{
     Arguments, AssistantMessage, Image, Message, ResponseFormat, ToolCall, ToolDefinition,
     ToolResult, UserMessage,
-    profiles::{self, ToolIds},
+    profiles::{self, Affinity, ToolIds},
 };
 
 fn conversation() -> ChatRequest {

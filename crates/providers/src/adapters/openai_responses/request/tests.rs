@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     Arguments, AssistantMessage, Image, Message, Native, ResponseFormat, ToolCall, ToolResult,
-    UserMessage,
+    UserMessage, profiles::Affinity,
 };
 
 const REASONING: &str =
