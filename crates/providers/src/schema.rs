@@ -32,7 +32,7 @@ impl BadSchema {
 /// # Errors
 ///
 /// A root that is no schema of an object, that refers to itself, or a `$ref`
-/// anywhere that leads nowhere or out of the schema.
+/// anywhere that leads nowhere, in a circle, or out of the schema.
 pub(crate) fn of_arguments(schema: &Value) -> Result<Cow<'_, Value>, BadSchema> {
     let root = match schema {
         Value::Object(root) => root,
@@ -88,6 +88,19 @@ fn merge(into: &mut Map<String, Value>, more: &Map<String, Value>) {
     }
 }
 
+/// Whether a reference leads to something that is no reference. A type that contains
+/// itself does; one that only is itself says nothing, and no validator ends on it.
+fn arrives(schema: &Value, reference: &str) -> bool {
+    let mut reference = reference;
+    for _ in 0..MAX_HOPS {
+        match resolve(schema, reference).and_then(|target| target.get("$ref")) {
+            Some(Value::String(next)) => reference = next,
+            _ => return true,
+        }
+    }
+    false
+}
+
 fn resolve<'a>(schema: &'a Value, reference: &str) -> Option<&'a Value> {
     schema.pointer(reference.strip_prefix('#')?)
 }
@@ -113,6 +126,9 @@ fn check(schema: &Value, value: &Value, path: &mut String, depth: usize) -> Resu
                 let is_pointer = reference == "#" || reference.starts_with("#/");
                 if is_pointer && resolve(schema, reference).is_none() {
                     return Err(BadSchema::at(path, "refers to what the schema does not hold"));
+                }
+                if is_pointer && !arrives(schema, reference) {
+                    return Err(BadSchema::at(path, "refers to itself; write the type out"));
                 }
             }
             (
@@ -194,6 +210,12 @@ mod tests {
             (json!({"$ref": "#/$defs/None"}), "`#/$ref`"),
             (json!({"$ref": "https://example.com/s.json"}), "`#/$ref`"),
             (json!({"properties": {"a/b": {"$ref": "#/gone"}}}), "`#/properties/a~1b/$ref`"),
+            (json!({"properties": {"a": {"$ref": "#/properties/a"}}}), "`#/properties/a/$ref`"),
+            (
+                json!({"properties": {"a": {"items": {"$ref": "#/$defs/A"}}},
+                    "$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}}),
+                "`#/properties/a/items/$ref`",
+            ),
             (json!({"anyOf": [{}, {"items": {"$ref": "other.json"}}]}), "`#/anyOf/1/items/$ref`"),
             (json!({"properties": {"d": deep}}), "`#/properties/d/items"),
         ] {
