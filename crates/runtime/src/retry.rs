@@ -7,6 +7,7 @@ use turnbuckle_errors::{Failure, Phase};
 use crate::{
     EventKind, PlannedRetry, Record, RetrySummary, RetryVerdict,
     attempt::Ask,
+    compaction::{Compacted, CompactionReason, explained},
     outcome::whole_millis,
     recovery::{Budget, Claim, RetryQuota},
     turn::{Turn, aborted, wire},
@@ -31,12 +32,44 @@ impl Chain {
 }
 
 impl Turn<'_> {
+    /// All that comes between a failed attempt and the next one.
+    ///
+    /// # Errors
+    ///
+    /// What the step ends with: `failure` if the host or the quota says no or the
+    /// request cannot be made smaller, or that the prompt was cancelled or the
+    /// journal could not be written.
+    pub(crate) async fn begin_retry(
+        &mut self,
+        chain: &mut Chain,
+        ask: &Ask,
+        claim: Claim,
+        failure: &Failure,
+    ) -> Result<(), Failure> {
+        // Nobody is asked about a retry that cannot come.
+        let plan = if claim.compacts() {
+            let plan = self.plan_compaction(CompactionReason::Overflow);
+            Some(plan.map_err(|why| explained(failure.clone(), Some(&why)))?)
+        } else {
+            None
+        };
+        let Some(claim) = self.permit(claim, ask, failure, chain).await? else {
+            return Err(failure.clone());
+        };
+        if let Some(plan) = plan
+            && let Compacted::Unchanged(why) = self.compact(plan).await?
+        {
+            return Err(explained(failure.clone(), Some(&why)));
+        }
+        self.back_off(chain, ask, &claim, failure).await
+    }
+
     /// Asks the host, then pays the shared quota. `None` if either says no.
     ///
     /// # Errors
     ///
     /// The prompt was cancelled while the host was asked.
-    pub(crate) async fn permit(
+    async fn permit(
         &mut self,
         claim: Claim,
         ask: &Ask,
@@ -81,7 +114,7 @@ impl Turn<'_> {
 
     /// Says that a retry comes, waits, says that it begins. A cancellation ends
     /// the wait, and wins over a timer that fires in the same instant.
-    pub(crate) async fn back_off(
+    async fn back_off(
         &mut self,
         chain: &mut Chain,
         ask: &Ask,

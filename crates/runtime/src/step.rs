@@ -8,7 +8,7 @@ use turnbuckle_providers::CompletedMessage;
 use crate::{
     EventKind, MessageFinish,
     attempt::{Ask, Shown},
-    compaction::{Compacted, CompactionReason, explained},
+    compaction::explained,
     recovery::{Decision, StepAllowance, decide},
     retry::Chain,
     turn::{LastMessage, Turn},
@@ -51,29 +51,15 @@ impl Turn<'_> {
                 Err(failure) => failure,
             };
             let decision = decide(&failure, &parts.policy, &mut allowance, parts.world.jitter());
-            let claim = match decision {
+            match decision {
                 Decision::Stop(reason) => {
                     tracing::debug!(code = %failure.code(), ?reason, "the step ends");
                     return Err(explained(failure, unchanged.as_ref()));
                 }
-                Decision::Retry(claim) => claim,
-            };
-            let mut plan = None;
-            if claim.compacts() {
-                match self.plan_compaction(CompactionReason::Overflow) {
-                    Ok(possible) => plan = Some(possible),
-                    Err(why) => return Err(explained(failure, Some(&why))),
+                Decision::Retry(claim) => {
+                    self.begin_retry(&mut chain, &ask, claim, &failure).await?;
                 }
             }
-            let Some(claim) = self.permit(claim, &ask, &failure, &mut chain).await? else {
-                return Err(failure);
-            };
-            if let Some(plan) = plan
-                && let Compacted::Unchanged(why) = self.compact(plan).await?
-            {
-                return Err(explained(failure, Some(&why)));
-            }
-            self.back_off(&mut chain, &ask, &claim, &failure).await?;
             ask = ask.again(&failure);
             shown.void(failure);
         }

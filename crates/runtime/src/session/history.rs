@@ -185,4 +185,47 @@ mod tests {
             ]
         );
     }
+
+    fn said(text: &str) -> Record {
+        Record::User { text: text.into(), images: Vec::new() }
+    }
+
+    fn cut(of: usize, keep_from: usize) -> Record {
+        let cut = serde_json::from_value(serde_json::json!({"of": of, "keepFrom": keep_from}));
+        Record::Compaction { compaction_id: "c".into(), cut: cut.unwrap(), digest: "so far".into() }
+    }
+
+    #[test]
+    fn a_compaction_is_made_again_where_it_stands() {
+        // An interrupted call gets its result before the cut counts messages.
+        let records = [said("one"), asking(&["a"]), said("two"), cut(4, 3), said("three")];
+        let rebuilt = rebuild(&records);
+        let messages: Vec<&Message> = rebuilt.messages().iter().collect();
+        assert_eq!(messages.len(), 3);
+        assert!(matches!(messages[0], Message::User(digest) if digest.text.ends_with("so far")));
+        assert!(matches!(messages[1], Message::User(user) if user.text == "two"));
+        assert!(call_ids(&records).contains("a"));
+    }
+
+    #[test]
+    fn a_compaction_of_another_history_leaves_the_longer_one() {
+        let whole = rebuild(&[said("one"), asking(&["a"]), said("two")]);
+        for wrong in [cut(3, 2), cut(5, 3), cut(4, 2), cut(4, 4)] {
+            assert_eq!(rebuild(&[said("one"), asking(&["a"]), said("two"), wrong]), whole);
+        }
+    }
+
+    #[test]
+    fn the_last_count_belongs_to_the_messages_before_its_answer() {
+        let mut answer = asking(&["a"]);
+        if let Record::Assistant { usage, .. } = &mut answer {
+            usage.input_tokens = Some(7);
+        }
+        let mut records = vec![said("one"), said("two"), answer];
+        let (before, usage) = last_count(&records, &rebuild(&records)).unwrap();
+        assert_eq!((before, usage.input_tokens), (2, Some(7)));
+        records.push(cut(4, 2));
+        assert_eq!(last_count(&records, &rebuild(&records)), None);
+        assert_eq!(last_count(&[], &Transcript::new()), None);
+    }
 }

@@ -21,9 +21,9 @@ mod boundary;
 mod tools;
 
 /// A session with a scripted model.
-struct Talk {
+pub(crate) struct Talk {
     session: Session,
-    provider: ScriptedProvider,
+    pub(crate) provider: ScriptedProvider,
     store: MemoryStore,
 }
 
@@ -48,7 +48,7 @@ fn builder(provider: &ScriptedProvider) -> Builder {
 }
 
 impl Talk {
-    async fn say(&mut self, text: &str) -> (Vec<Event>, PromptOutcome) {
+    pub(crate) async fn say(&mut self, text: &str) -> (Vec<Event>, PromptOutcome) {
         let mut prompt = self.session.prompt(text);
         let mut events = Vec::new();
         while let Some(event) = prompt.next().await {
@@ -82,7 +82,7 @@ fn too_large() -> ScriptedAttempt {
 }
 
 /// Three prompts with long answers, so that there is something to leave out.
-fn opening() -> [ScriptedAttempt; 3] {
+pub(crate) fn opening() -> [ScriptedAttempt; 3] {
     [long("first").repeat(2), long("second"), long("third")].map(|text| answer(&text))
 }
 
@@ -90,7 +90,7 @@ async fn opened(more: impl IntoIterator<Item = ScriptedAttempt>) -> Talk {
     opened_with(more, |builder| builder).await
 }
 
-async fn opened_with(
+pub(crate) async fn opened_with(
     more: impl IntoIterator<Item = ScriptedAttempt>,
     configure: impl FnOnce(Builder) -> Builder,
 ) -> Talk {

@@ -9,6 +9,7 @@
     reason = "a stage for tests, which fail by panicking"
 )]
 
+mod bounds;
 mod cancel;
 mod compaction;
 mod leftovers;

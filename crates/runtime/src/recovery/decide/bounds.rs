@@ -111,6 +111,23 @@ fn a_server_that_forbids_a_retry_is_obeyed_in_always_mode_too() {
 }
 
 #[test]
+fn a_server_that_asks_for_a_retry_gets_none_that_the_table_or_the_purse_forbids() {
+    let policy = RecoveryPolicy::default();
+    let wished = |code| {
+        Failure::new(code, "x")
+            .with_phase(Phase::Stream)
+            .with_details(|details| details.should_retry = Some(true))
+    };
+    let mut allowance = StepAllowance::new(&policy);
+    let seen = decide(&wished(ErrorCode::ProviderUnauthorized), &policy, &mut allowance, 0.0);
+    assert_eq!(seen, Decision::Stop(StopReason::NotRetriable));
+    let cut = wished(ErrorCode::StreamFailed);
+    assert!(matches!(decide(&cut, &policy, &mut allowance, 0.0), Decision::Retry(_)));
+    let seen = decide(&cut, &policy, &mut allowance, 0.0);
+    assert_eq!(seen, Decision::Stop(StopReason::Spent(Budget::Stream)));
+}
+
+#[test]
 fn a_too_large_request_is_made_smaller_once_whatever_the_server_says_of_retries() {
     let policy = RecoveryPolicy::default();
     let mut allowance = StepAllowance::new(&policy);
