@@ -237,6 +237,61 @@ fn a_session_goes_on_where_it_ended() {
     assert!(history.contains("the first answer"), "{history}");
 }
 
+/// Real sockets, real files, and a process for each prompt, so that each one starts
+/// from the journal.
+#[test]
+fn a_session_that_outgrows_its_model_goes_on_from_a_summary() {
+    let answer = |word: &str| {
+        let text = format!("{word} ").repeat(500);
+        format!("[[step]]\nbehaviour = \"whole\"\ntext = \"{text}\"\n")
+    };
+    let refusal =
+        "[[step]]\nbehaviour = \"context_overflow\"\nheaders = { x-should-retry = \"false\" }\n";
+    let (one, two) = (answer("first"), answer("second"));
+    let script = [
+        one.as_str(),
+        two.as_str(),
+        refusal,
+        "[[step]]\nbehaviour = \"whole\"\ntext = \"THE SUMMARY\"\n",
+        "[[step]]\nbehaviour = \"whole\"\ntext = \"third\"\n",
+        "[[step]]\nbehaviour = \"whole\"\ntext = \"fourth\"\n",
+    ];
+    let stage = Stage::new(&script.concat());
+    let first = stage.run(&["--output", "json"]).object();
+    let id = first["sessionId"].as_str().unwrap();
+    let on = ["--output", "json", "--session", id];
+    stage.run(&on);
+    let third = stage.run(&["--output", "ndjson", "--session", id]);
+    assert_eq!(third.code, Some(0), "{}", third.stderr);
+    assert_eq!(
+        kinds(&third.lines())[..6],
+        [
+            "agent_start",
+            "turn_start",
+            "compaction_start",
+            "compaction_end",
+            "retry_scheduled",
+            "retry_started"
+        ]
+    );
+    let fourth = stage.run(&on).object();
+    assert_eq!(fourth["text"], "fourth");
+
+    let asked = stage.asked();
+    assert_eq!(asked.len(), 6);
+    let said = |at: usize| asked[at].body["messages"].to_string();
+    assert!(said(2).contains("first first") && said(2).contains("second second"));
+    assert!(said(3).contains("first first") && asked[3].body.get("tools").is_none());
+    for at in [4, 5] {
+        assert!(said(at).contains("THE SUMMARY") && !said(at).contains("first first"), "{at}");
+    }
+    // A new process makes of the journal what the old one had in memory: the last
+    // request begins with the one before it.
+    let (before, after) = (&asked[4].body["messages"], &asked[5].body["messages"]);
+    let (before, after) = (before.as_array().unwrap(), after.as_array().unwrap());
+    assert_eq!(after[..before.len()], before[..]);
+}
+
 #[test]
 fn a_secret_that_came_by_header_or_address_is_not_printed_when_it_is_echoed_alone() {
     let stage = Stage::new("[[step]]\nbehaviour = \"unauthorized\"\n");

@@ -101,6 +101,16 @@ pub(super) fn quota() -> Behaviour {
     Behaviour::error(reply.code("insufficient_quota"))
 }
 
+pub(super) fn context_overflow() -> Behaviour {
+    let reply = ErrorReply::new(
+        400,
+        "invalid_request_error",
+        "This model's maximum context length is 8192 tokens. However, your messages resulted in \
+         9213 tokens. Please reduce the length of the messages.",
+    );
+    Behaviour::error(reply.code("context_length_exceeded"))
+}
+
 pub(super) fn overloaded() -> Behaviour {
     Behaviour::error(ErrorReply::new(
         503,

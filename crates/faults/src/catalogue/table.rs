@@ -107,6 +107,13 @@ pub(super) static CATALOGUE: &[Entry] = &[
         "Answers 429 with the code insufficient_quota.",
     ),
     entry(
+        "context_overflow",
+        MORE,
+        Expected::last("CONTEXT_TOO_LARGE", "request"),
+        answers::context_overflow,
+        "Answers 400 with the code context_length_exceeded.",
+    ),
+    entry(
         "overloaded",
         MORE,
         Expected::capacity("PROVIDER_OVERLOADED"),
