@@ -18,6 +18,17 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run one prompt
     Run(Box<RunArgs>),
+    /// Talk with a model, prompt after prompt, in one session
+    #[command(
+        mut_arg("prompt", |prompt| prompt.help("What to say first").long_help(None)),
+        mut_arg("output", |output| output.hide(true))
+    )]
+    Chat(Box<RunArgs>),
+    /// List, show, fork, export and remove what is kept of earlier runs
+    Sessions {
+        #[command(subcommand)]
+        command: SessionsCommand,
+    },
     /// List the kinds of servers that are known, and which keys are present
     Providers(ProvidersArgs),
     /// Say what an error message or a failed response means
@@ -41,6 +52,9 @@ pub(crate) struct DemoArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What to do; read from standard input if it is left out or `-`
+    ///
+    /// With --continue or --session it may be left out on a terminal: the model is
+    /// asked to go on.
     pub(crate) prompt: Option<OsString>,
     /// The provider: a name from `turnbuckle providers` [default: openai]
     #[arg(long, value_name = "NAME")]
@@ -69,11 +83,11 @@ pub(crate) struct RunArgs {
     /// The folder that the tools work in [default: this one]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) workspace: Option<PathBuf>,
-    /// Go on with this session
+    /// Go on with this session; the beginning of its id will do
     #[arg(long, value_name = "ID")]
     pub(crate) session: Option<String>,
-    /// Not built yet: go on with the newest session
-    #[arg(long = "continue", hide = true)]
+    /// Go on with the session that was last used in this workspace
+    #[arg(long = "continue", conflicts_with = "session")]
     pub(crate) go_on: bool,
     /// The most steps of the prompt [default: 100]
     #[arg(long, value_name = "N")]
@@ -103,6 +117,69 @@ pub(crate) enum Format {
     Json,
     /// One event a line
     Ndjson,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionsCommand {
+    /// List the sessions, the last used first
+    List(ListSessionsArgs),
+    /// Print what was said and done in a session
+    Show {
+        /// The session; the beginning of its id will do
+        id: String,
+    },
+    /// Begin a session with the messages of another one, and print its id
+    Fork(ForkArgs),
+    /// Write a session as a document
+    Export(ExportArgs),
+    /// Remove sessions for good
+    Remove(RemoveArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListSessionsArgs {
+    /// Only those of this workspace
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Print JSON, one object a line
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ForkArgs {
+    /// The session; the beginning of its id will do
+    pub(crate) id: String,
+    /// The last message to take over, by the number that `show` gives it [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) at: Option<usize>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// The session; the beginning of its id will do
+    pub(crate) id: String,
+    /// The kind of document
+    #[arg(long, value_enum, default_value_t = Document::Markdown)]
+    pub(crate) format: Document,
+    /// The file to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Document {
+    /// For people
+    Markdown,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// The sessions; the beginning of an id will do
+    #[arg(required = true, value_name = "ID")]
+    pub(crate) ids: Vec<String>,
 }
 
 #[derive(Debug, Args)]

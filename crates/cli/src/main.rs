@@ -5,6 +5,7 @@
 
 mod approval;
 mod args;
+mod chat;
 mod classify;
 mod config;
 mod demo;
@@ -14,6 +15,7 @@ mod output;
 mod providers;
 mod refusal;
 mod run;
+mod sessions;
 mod settings;
 mod signals;
 
@@ -40,6 +42,8 @@ fn main() -> ExitCode {
         match cli.command {
             Command::Demo(args) => demo::demo(&args).await,
             Command::Run(args) => run::run(*args).await,
+            Command::Chat(args) => chat::chat(*args).await,
+            Command::Sessions { command } => sessions::sessions(command),
             Command::Providers(args) => providers::providers(&args),
             Command::Classify(args) => classify::classify(&args),
             Command::Faults { command } => faults::faults(command).await,

@@ -2,7 +2,6 @@
 
 use std::{
     io::{self, IsTerminal as _},
-    path::PathBuf,
     process::ExitCode,
     sync::Arc,
 };
@@ -26,6 +25,7 @@ use crate::{
     args::RunArgs,
     output::{Output, Writer, output},
     refusal::{invalid, tell},
+    sessions::Desk,
     settings::Settings,
     signals::{ABORTED, cancel_on_signal},
 };
@@ -86,14 +86,28 @@ pub(crate) fn exit_code(outcome: &PromptOutcome, lost: Option<&io::Error>) -> Ex
     }
 }
 
-/// Wires everything together; no request is made here.
 fn prepare(settings: Settings) -> Result<(Session, String), Failure> {
-    let redact = redactor(&settings);
-    let provider = provider(&settings, Arc::clone(&redact))?;
-    let tools = tools(&settings, Arc::clone(&redact))?;
-    let mut builder = Runtime::builder(provider, settings.model).redactor(redact);
-    let system = match settings.system {
-        Some(system) => Some(system),
+    // Off a terminal there is nobody to ask, and what is piped in is no answer.
+    let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
+        Arc::new(AskOnTerminal::default())
+    } else {
+        Arc::new(DenyAll)
+    };
+    let session = Desk::new(runtime(&settings, approver)?, &settings)?.session(&settings)?;
+    Ok((session, settings.prompt))
+}
+
+/// Wires everything together; no request is made here.
+pub(crate) fn runtime(
+    settings: &Settings,
+    approver: Arc<dyn Approver>,
+) -> Result<Runtime, Failure> {
+    let redact = redactor(settings);
+    let provider = provider(settings, Arc::clone(&redact))?;
+    let tools = tools(settings, Arc::clone(&redact), approver)?;
+    let mut builder = Runtime::builder(provider, settings.model.clone()).redactor(redact);
+    let system = match &settings.system {
+        Some(system) => Some(system.clone()),
         None if settings.tools.is_empty() => None,
         None => Some(builtin::SYSTEM_PROMPT.to_owned()),
     };
@@ -106,19 +120,7 @@ fn prepare(settings: Settings) -> Result<(Session, String), Failure> {
     if let Some(tokens) = settings.max_output_tokens {
         builder = builder.max_output_tokens(tokens);
     }
-    let runtime = builder.tools(tools).build();
-    let folder = sessions_folder()?;
-    let session = match settings.session {
-        Some(id) => runtime.resume(&folder, &id),
-        None => runtime.session_in(&folder),
-    };
-    let session = session.map_err(|error| match error {
-        turnbuckle_runtime::StoreError::Io { ref source, .. } => invalid(&format!(
-            "the session folder cannot be used: {error}: {source}; set TURNBUCKLE_STATE_DIR to a folder that can be written"
-        )),
-        error => error.failure(),
-    })?;
-    Ok((session, settings.prompt))
+    Ok(builder.tools(tools).build())
 }
 
 /// Knows the key, what headers carry, what the address carries, and the keys of
@@ -180,35 +182,18 @@ fn adapter<O: AdapterOptions>(
     Ok(Arc::new(builder.build()?))
 }
 
-fn tools(settings: &Settings, redact: Arc<dyn Redact>) -> Result<ToolSet, Failure> {
+fn tools(
+    settings: &Settings,
+    redact: Arc<dyn Redact>,
+    approver: Arc<dyn Approver>,
+) -> Result<ToolSet, Failure> {
     let workspace =
         Workspace::open(&settings.workspace).map_err(|error| invalid(&error.to_string()))?;
     let chosen = builtin::tools(&workspace)
         .into_iter()
         .filter(|tool| settings.tools.contains(&tool.spec().name.as_str()));
-    // Off a terminal there is nobody to ask, and what is piped in is no answer.
-    let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
-        Arc::new(AskOnTerminal::default())
-    } else {
-        Arc::new(DenyAll)
-    };
     Ok(chosen
         .fold(ToolSet::new(), ToolSet::with)
         .with_permissions(settings.permission, approver)
         .with_redactor(redact))
-}
-
-/// Where sessions are kept: `TURNBUCKLE_STATE_DIR`, else the system's place for
-/// a program's state.
-fn sessions_folder() -> Result<PathBuf, Failure> {
-    use etcetera::BaseStrategy as _;
-    if let Some(folder) =
-        std::env::var_os("TURNBUCKLE_STATE_DIR").filter(|folder| !folder.is_empty())
-    {
-        return Ok(PathBuf::from(folder).join("sessions"));
-    }
-    let base = etcetera::choose_base_strategy()
-        .map_err(|_| invalid("there is no home folder for sessions; set TURNBUCKLE_STATE_DIR"))?;
-    let state = base.state_dir().unwrap_or_else(|| base.data_dir());
-    Ok(state.join("turnbuckle").join("sessions"))
 }

@@ -34,6 +34,9 @@ const LOCAL_MODEL: &str = "default";
 const TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
 const PERMISSIONS: [&str; 4] = ["ask", "accept-edits", "auto", "read-only"];
 
+/// What is asked for when a session goes on without a word.
+const GO_ON: &str = "Go on where you stopped.";
+
 /// Everything a run needs.
 #[derive(Debug)]
 pub(crate) struct Settings {
@@ -49,6 +52,7 @@ pub(crate) struct Settings {
     pub(crate) permission: PermissionMode,
     pub(crate) workspace: PathBuf,
     pub(crate) session: Option<String>,
+    pub(crate) go_on: bool,
     pub(crate) max_steps: Option<u32>,
     pub(crate) max_output_tokens: Option<u32>,
     pub(crate) clocks: Clocks,
@@ -58,12 +62,21 @@ impl Settings {
     /// Reads and checks everything.
     ///
     /// The prompt comes last, since reading standard input may wait.
-    pub(crate) fn resolve(args: RunArgs) -> Result<Self, Failure> {
-        if args.go_on {
-            return Err(invalid(
-                "`--continue` is not built yet; name the session with `--session ID`",
-            ));
-        }
+    pub(crate) fn resolve(mut args: RunArgs) -> Result<Self, Failure> {
+        let given = args.prompt.take();
+        let mut settings = Self::all_but_the_prompt(args)?;
+        settings.prompt = prompt(given, settings.go_on || settings.session.is_some())?;
+        Ok(settings)
+    }
+
+    /// The same for a chat, which waits for its first message only if none is given.
+    pub(crate) fn resolve_for_chat(mut args: RunArgs) -> Result<(Self, Option<String>), Failure> {
+        let given = args.prompt.take().filter(|prompt| prompt != "-");
+        let settings = Self::all_but_the_prompt(args)?;
+        Ok((settings, given.map(|given| prompt(Some(given), false)).transpose()?))
+    }
+
+    fn all_but_the_prompt(args: RunArgs) -> Result<Self, Failure> {
         let config = args.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
         let given = args.base_url.or(config.base_url);
         let provider = args.provider.or(config.provider);
@@ -100,7 +113,7 @@ impl Settings {
             not_zero(args.max_output_tokens.or(config.max_output_tokens), "max-output-tokens")?;
         let key = key(args.api_key_env.or(config.api_key_env).as_deref(), profile, &base_url)?;
         Ok(Self {
-            prompt: prompt(args.prompt)?,
+            prompt: String::new(),
             profile,
             dialect,
             base_url,
@@ -112,6 +125,7 @@ impl Settings {
             permission,
             workspace,
             session: args.session,
+            go_on: args.go_on,
             max_steps,
             max_output_tokens,
             clocks: clocks(profile, first_event, idle),
@@ -225,10 +239,14 @@ fn permission(mode: Option<&str>) -> Result<PermissionMode, Failure> {
     }
 }
 
-fn prompt(given: Option<OsString>) -> Result<String, Failure> {
+/// What to do. A session that goes on needs none: what is left out, or empty on
+/// standard input, asks the model to go on.
+fn prompt(given: Option<OsString>, resumes: bool) -> Result<String, Failure> {
     let not_text = || invalid("the prompt is not valid UTF-8; save it as UTF-8");
+    let may_be_left_out = resumes && given.is_none();
     let text = match given {
         Some(given) if given != "-" => given.into_string().map_err(|_| not_text())?,
+        None if resumes && std::io::stdin().is_terminal() => GO_ON.to_owned(),
         _ => {
             let mut bytes = Vec::new();
             std::io::stdin()
@@ -237,6 +255,9 @@ fn prompt(given: Option<OsString>) -> Result<String, Failure> {
             String::from_utf8(bytes).map_err(|_| not_text())?
         }
     };
+    if text.trim().is_empty() && may_be_left_out {
+        return Ok(GO_ON.to_owned());
+    }
     if text.trim().is_empty() {
         return Err(invalid(
             "the prompt is empty; say what to do, as in: turnbuckle run \"explain this folder\"",
@@ -299,12 +320,12 @@ mod tests {
 
     #[test]
     fn an_empty_or_foreign_prompt_is_refused() {
-        assert!(message(prompt(Some(" \n".into()))).contains("the prompt is empty"));
+        assert!(message(prompt(Some(" \n".into()), true)).contains("the prompt is empty"));
         #[cfg(unix)]
         {
             use std::os::unix::ffi::OsStringExt as _;
             let foreign = OsString::from_vec(vec![0x66, 0xff]);
-            assert!(message(prompt(Some(foreign))).contains("UTF-8"));
+            assert!(message(prompt(Some(foreign), false)).contains("UTF-8"));
         }
     }
 

@@ -18,12 +18,22 @@ const PATIENCE: Duration = Duration::from_secs(6);
 
 /// Cancels `cancel` at the first signal.
 pub(crate) fn cancel_on_signal(cancel: CancellationToken) {
+    cancel_on(cancel, true);
+}
+
+/// Cancels `cancel` at the first signal that is no Ctrl-C, where the system tells
+/// them apart.
+pub(crate) fn cancel_on_termination(cancel: CancellationToken) {
+    cancel_on(cancel, cfg!(not(unix)));
+}
+
+fn cancel_on(cancel: CancellationToken, with_interrupt: bool) {
     tokio::spawn(async move {
-        signalled().await;
+        signal(with_interrupt).await;
         cancel.cancel();
         let first = Instant::now();
         loop {
-            signalled().await;
+            signal(with_interrupt).await;
             if first.elapsed() > PATIENCE {
                 std::process::exit(i32::from(ABORTED));
             }
@@ -32,18 +42,18 @@ pub(crate) fn cancel_on_signal(cancel: CancellationToken) {
 }
 
 /// Waits for Ctrl-C, for the terminal to close, or for a request to end.
-#[cfg(unix)]
 pub(crate) async fn signalled() {
+    signal(true).await;
+}
+
+#[cfg(unix)]
+async fn signal(with_interrupt: bool) {
     use std::{future::poll_fn, task::Poll};
 
     use tokio::signal::unix::{Signal, SignalKind, signal};
 
-    let kinds = [
-        SignalKind::interrupt(),
-        SignalKind::terminate(),
-        SignalKind::hangup(),
-        SignalKind::quit(),
-    ];
+    let mut kinds = vec![SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
+    kinds.extend(with_interrupt.then(SignalKind::interrupt));
     let mut signals: Vec<Signal> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
     poll_fn(|cx| {
         let came = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
@@ -52,8 +62,10 @@ pub(crate) async fn signalled() {
     .await;
 }
 
-/// Waits for Ctrl-C.
 #[cfg(not(unix))]
-pub(crate) async fn signalled() {
-    let _ = tokio::signal::ctrl_c().await;
+async fn signal(with_interrupt: bool) {
+    match with_interrupt {
+        true => drop(tokio::signal::ctrl_c().await),
+        false => std::future::pending::<()>().await,
+    }
 }

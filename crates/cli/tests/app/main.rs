@@ -4,15 +4,18 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a stage for tests, which fail by panicking"
 )]
 
 mod bad_input;
+mod chat;
 mod classify;
 mod contract;
 mod demo;
 mod documents;
 mod interrupts;
 mod providers;
+mod sessions;
 mod stage;
 mod tools;
