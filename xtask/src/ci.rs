@@ -7,9 +7,12 @@ use anyhow::Result;
 use crate::{
     bench,
     course::{Course, Outcome},
-    test,
+    crash, test,
     workspace::Workspace,
 };
+
+/// Ends of a process, enough to meet every kind; `test-crash` plays more.
+const KILLS: u32 = 24;
 
 pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     let mut course = Course::default();
@@ -23,6 +26,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
         let cargo = workspace.cargo(&["run", "--release", "--locked", "--", "demo"]);
         Ok(Outcome::check(&workspace.run("demo", cargo)?))
     });
+    course.part("crashes", || crash::part(workspace, KILLS));
     course.part("bench", || bench::gates(workspace));
     Ok(course.finish())
 }

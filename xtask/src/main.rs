@@ -10,6 +10,7 @@ mod ci;
 mod conformance;
 mod counts;
 mod course;
+mod crash;
 mod faults;
 mod peers;
 mod snapshots;
@@ -41,6 +42,8 @@ enum Task {
     TestSnapshots(snapshots::Args),
     /// Plays every fault through the real client, runtime and sockets.
     TestFaults(faults::Args),
+    /// Kills the program in the middle of turns, opens its sessions again, goes on.
+    TestCrash(crash::Args),
     /// Speaks to real servers, where they are installed: docs/PEERS.md.
     TestPeers(peers::Args),
     /// Feeds recorded provider streams to the adapters, whole and cut anywhere.
@@ -80,6 +83,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Test(args) => test::run(&workspace()?, &args),
         Task::TestSnapshots(args) => snapshots::run(&workspace()?, &args),
         Task::TestFaults(args) => faults::run(&args),
+        Task::TestCrash(args) => crash::run(&workspace()?, &args),
         Task::TestPeers(args) => peers::run(&workspace()?, &args),
         Task::Conformance(args) => conformance::run(&workspace()?, &args),
         Task::Bench(args) => bench::run(&workspace()?, &args),
