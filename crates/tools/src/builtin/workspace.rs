@@ -13,7 +13,7 @@ use std::{
 
 use cap_std::{
     ambient_authority,
-    fs::{Dir, FileTypeExt as _, Metadata},
+    fs::{Dir, FileTypeExt as _, Metadata, MetadataExt as _},
 };
 use turnbuckle_errors::ErrorCode;
 
@@ -222,8 +222,10 @@ impl Walk<'_> {
             }
             self.done.push(name);
             let here = self.here();
-            if self.look(&here)?.is_some_and(|found| found.is_symlink()) {
-                self.follow(&here)?;
+            match self.look(&here)? {
+                Some(found) if found.is_symlink() => self.follow(&here)?,
+                Some(found) => self.spell_as_listed(&found),
+                None => {}
             }
         }
         let path = self.here();
@@ -233,6 +235,21 @@ impl Walk<'_> {
 
     fn here(&self) -> String {
         if self.done.is_empty() { ".".to_owned() } else { self.done.join("/") }
+    }
+
+    /// Where case does not tell names apart, a file has the one name that its
+    /// folder lists, so that it is one file to the ledger and the guards.
+    fn spell_as_listed(&mut self, found: &Metadata) {
+        let Some(name) = self.done.pop() else { return };
+        let (folder, other) = (self.here(), in_other_case(&name));
+        let dir = &self.workspace.dir;
+        let one_file = |other: Metadata| (other.dev(), other.ino()) == (found.dev(), found.ino());
+        let same = other != name
+            && dir.symlink_metadata(Path::new(&folder).join(other)).is_ok_and(one_file);
+        let listed = if same { dir.read_dir(&folder).ok() } else { None };
+        let names = listed.into_iter().flatten();
+        let names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        self.done.push(as_listed(names, name));
     }
 
     /// Goes one folder up; above the root the path may still come back.
@@ -324,6 +341,25 @@ impl Walk<'_> {
             self.path
         ))
     }
+}
+
+/// A name that is another one only where case tells names apart.
+fn in_other_case(name: &str) -> String {
+    let upper = name.to_uppercase();
+    if upper == name { name.to_lowercase() } else { upper }
+}
+
+/// The name among those of a folder: itself, or the one that differs in case.
+fn as_listed(names: impl Iterator<Item = String>, name: String) -> String {
+    let folded = name.to_lowercase();
+    let mut alike = None;
+    for listed in names.filter(|listed| listed.to_lowercase() == folded) {
+        if listed == name {
+            return name;
+        }
+        alike.get_or_insert(listed);
+    }
+    alike.unwrap_or(name)
 }
 
 fn check_shape(path: &str) -> Result<(), ToolError> {

@@ -145,23 +145,42 @@ fn replacements(
     spans: &[Range<usize>],
     case: &Case,
 ) -> Option<Vec<Range<usize>>> {
-    let Some((span, rest)) = spans.split_first() else {
-        return (before == after).then(Vec::new);
-    };
-    let gap = before.get(..span.start)?;
-    let behind = after.strip_prefix(gap)?;
     // What was put there is as long as the new text, or shorter by what it shares
     // with the old, or longer by its carriage returns.
     let longest = bytes(case.encoding, &case.new.replace('\n', "\r\n")).len();
-    let rest: Vec<_> = rest.iter().map(|r| r.start - span.end..r.end - span.end).collect();
-    (0..=longest.min(behind.len())).find_map(|length| {
-        let later = replacements(before.get(span.end..)?, &behind[length..], &rest, case)?;
-        let base = gap.len() + length;
-        let put = gap.len()..base;
-        let later = later.into_iter().map(|range| range.start + base..range.end + base);
-        Some(std::iter::once(put).chain(later).collect())
-    })
+    let gap = |at: usize| {
+        let start = at.checked_sub(1).map_or(0, |before| spans[before].end);
+        &before[start..spans.get(at).map_or(before.len(), |span| span.start)]
+    };
+    // For each span the places where what replaced it may start, each with the one
+    // that it was reached from; the last row is the end of the file.
+    let mut rows = vec![Starts::new()];
+    if after.starts_with(gap(0)) {
+        rows[0].insert(gap(0).len(), 0);
+    }
+    for at in 1..=spans.len() {
+        let mut row = Starts::new();
+        for start in rows[at - 1].keys() {
+            for end in *start..=(start + longest).min(after.len()) {
+                if after[end..].starts_with(gap(at)) {
+                    row.entry(end + gap(at).len()).or_insert(*start);
+                }
+            }
+        }
+        rows.push(row);
+    }
+    let mut end = after.len();
+    let mut puts = Vec::new();
+    for at in (1..=spans.len()).rev() {
+        let start = *rows[at].get(&end)?;
+        puts.push(start..end - gap(at).len());
+        end = start;
+    }
+    puts.reverse();
+    Some(puts)
 }
+
+type Starts = std::collections::BTreeMap<usize, usize>;
 
 #[tokio::test]
 async fn files_on_disk_are_changed_and_changed_back_byte_for_byte() {

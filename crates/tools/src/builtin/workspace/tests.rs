@@ -160,7 +160,7 @@ fn paths_that_no_file_can_have_are_refused() {
         ("", "is empty"),
         ("a\0b", "NUL"),
         (&long_name, "a name of 256 bytes"),
-        (&long_path, "8192 bytes long"),
+        (&long_path, "8190 bytes long"),
         ("loop", "more than 40 links"),
         ("climb", "more than 40 links"),
         ("bytes", "not UTF-8"),
@@ -176,4 +176,27 @@ fn debug_names_the_folder() {
     let fixture = Fixture::new();
     let text = format!("{:?}", fixture.workspace);
     assert!(text.contains(fixture.workspace.path().to_str().unwrap()), "{text}");
+}
+
+#[test]
+fn where_case_tells_nothing_a_file_has_the_name_that_is_listed() {
+    let listed = |names: &[&str], name: &str| {
+        as_listed(names.iter().map(|name| (*name).to_owned()), name.to_owned())
+    };
+    assert_eq!(listed(&["b", "Main.rs"], "MAIN.RS"), "Main.rs");
+    assert_eq!(listed(&["Main.rs", "main.rs"], "main.rs"), "main.rs");
+    assert_eq!(listed(&["Ärger"], "äRGER"), "Ärger");
+    assert_eq!(listed(&["b"], "a"), "a");
+    assert_eq!(in_other_case("Main.rs"), "MAIN.RS");
+    assert_eq!(in_other_case("MAIN.RS"), "main.rs");
+    // Two names of one file, where case does tell.
+    let fixture = Fixture::new();
+    fixture.put("dir/name", "");
+    if fs::hard_link(fixture.path("dir/name"), fixture.path("dir/NAME")).is_ok() {
+        assert_eq!(resolved(&fixture, "dir/NAME"), "dir/NAME");
+    } else {
+        eprintln!("here case tells nothing");
+        assert_eq!(resolved(&fixture, "DIR/NAME"), "dir/name");
+    }
+    assert_eq!(resolved(&fixture, "dir/name"), "dir/name");
 }
