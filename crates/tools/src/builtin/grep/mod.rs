@@ -35,9 +35,9 @@ Searches the text files of the workspace for lines that match a regular expressi
 ripgrep: no look-around, no back-references; put a \\ before . ( [ { | to search for them), files \
 that changed last first. `output_mode` `content` gives each line as `path:line:text`, \
 `files_with_matches` the paths alone, `count` each path with its number of lines. `include` limits \
-it to files such as `*.rs` or `src/**/*.{ts,tsx}`. What ignore files (.gitignore, .ignore) name, \
-names that begin with a dot, and binary files are left out, unless `path` or `include` names the \
-folder, the file or the dot itself. Links are not followed. One call returns at most 2000 lines or \
+it to files such as `*.rs` or `src/**/*.{ts,tsx}`. Binary files are left out. What ignore files \
+(.gitignore, .ignore) name and names that begin with a dot are left out too, unless `path` or \
+`include` names the folder, the file or the dot itself. Links are not followed. One call returns at most 2000 lines or \
 48 KiB, and says how many there are; lines over 2000 characters are cut.";
 
 /// The arguments of Grep.
