@@ -192,8 +192,13 @@ static SHIPPED: &[ShippedScript] = &[
     },
     ShippedScript {
         name: "edit_fails_twice",
-        sentence: "Asks twice for an edit whose old text is not in the file.",
+        sentence: "Writes a file, then asks twice for an edit whose old text is not in it.",
         source: include_str!("../scripts/edit_fails_twice.toml"),
+    },
+    ShippedScript {
+        name: "commands_run_away",
+        sentence: "Runs commands that flood, hang, stay behind and ignore signals, then answers.",
+        source: include_str!("../scripts/commands_run_away.toml"),
     },
 ];
 

@@ -54,12 +54,20 @@ impl Progress {
         }
     }
 
+    /// Leaves out this many bytes of what the tool could say next, and what is
+    /// older than that and was not fetched.
+    pub fn skip(&self, bytes: usize) {
+        let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = pending.text.len();
+        pending.text.clear();
+        pending.skipped += (waiting + bytes) as u64;
+    }
+
     /// What was said since it was last asked; `None` if nothing was.
     #[must_use]
     pub fn take(&self) -> Option<ProgressUpdate> {
         let mut pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
-        let update = std::mem::take(&mut *pending);
-        (!update.text.is_empty()).then_some(update)
+        (!pending.text.is_empty()).then(|| std::mem::take(&mut *pending))
     }
 }
 
@@ -114,6 +122,17 @@ mod tests {
         assert_eq!(progress.take(), None);
         progress.say("three");
         assert_eq!(woken.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn what_is_skipped_is_counted_with_what_came_before() {
+        let (progress, _) = watched();
+        progress.say("old");
+        progress.skip(100);
+        assert_eq!(progress.take(), None);
+        progress.skip(100);
+        progress.say("new");
+        assert_eq!(progress.take(), Some(ProgressUpdate { text: "new".into(), skipped: 203 }));
     }
 
     #[test]

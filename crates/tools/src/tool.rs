@@ -101,6 +101,13 @@ impl ToolContext {
         self
     }
 
+    /// Leaves out this many bytes of the progress.
+    pub(crate) fn skip_progress(&self, bytes: usize) {
+        if let Some(progress) = &self.progress {
+            progress.skip(bytes);
+        }
+    }
+
     /// Whether somebody reads the progress of the call, so that it is worth making.
     pub(crate) const fn is_watched(&self) -> bool {
         self.progress.is_some()

@@ -17,5 +17,6 @@ mod documents;
 mod interrupts;
 mod providers;
 mod sessions;
+mod shipped;
 mod stage;
 mod tools;

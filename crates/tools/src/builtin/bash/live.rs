@@ -5,6 +5,10 @@ use anstream::adapter::StripBytes;
 
 use crate::ToolContext;
 
+/// The most of one read that is shown, in bytes: a screen. More at once is a flood,
+/// of which the end is enough.
+const SHOWN: usize = 4 * 1024;
+
 /// Shows one stream.
 #[derive(Debug)]
 pub(super) struct Live<'a> {
@@ -24,6 +28,15 @@ impl<'a> Live<'a> {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         if !self.context.is_watched() {
             return;
+        }
+        let mut bytes = bytes;
+        let (flood, end) = bytes.split_at(bytes.len().saturating_sub(SHOWN));
+        if !flood.is_empty() {
+            // From the begin of a line on, where no escape and no character is cut.
+            let line = memchr::memchr(b'\n', end).map_or(0, |at| at + 1);
+            bytes = end.get(line..).unwrap_or_default();
+            self.context.skip_progress(self.begun.len() + flood.len() + line);
+            (self.escapes, self.begun) = (StripBytes::new(), Vec::new());
         }
         let mut plain = std::mem::take(&mut self.begun);
         for piece in self.escapes.strip_next(bytes) {
@@ -69,6 +82,23 @@ mod tests {
             let shown = progress.take().map(|update| update.text);
             assert_eq!(shown.as_deref(), Some("ared ä \u{1f600}\n"), "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn of_a_flood_the_end_is_shown_and_the_rest_is_counted() {
+        let progress = Progress::new(|| {});
+        let context = ToolContext::default().with_progress(progress.clone());
+        let mut live = Live::new(&context);
+        let flood = "\u{1b}[31mline\u{1b}[0m\n".repeat(SHOWN);
+        live.push(flood.as_bytes());
+        let update = progress.take().unwrap();
+        let lines = update.text.lines().count();
+        assert_eq!(update.text, "line\n".repeat(lines));
+        let shown = lines * (flood.len() / SHOWN);
+        assert!(shown > SHOWN / 2 && shown <= SHOWN, "{shown}");
+        assert_eq!(update.skipped as usize, flood.len() - shown);
+        live.push(b"calm\n");
+        assert_eq!(progress.take().unwrap().text, "calm\n");
     }
 
     #[test]

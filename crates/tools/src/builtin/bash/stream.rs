@@ -3,6 +3,8 @@
 //! A flood must cost no more than copying it: bytes are kept or dropped in large
 //! pieces, and only what is kept in the end is made into text, once.
 
+use memchr::{memchr_iter, memchr2, memrchr2};
+
 use super::output::{HeadTail, Size};
 use crate::builtin::text::{LINE_CHARS, cut_line};
 
@@ -53,8 +55,8 @@ impl Collector {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         // No line that lies within such a chunk is too long.
         for chunk in bytes.chunks(LINE_BYTES) {
-            let first = chunk.iter().position(is_break);
-            let last = chunk.iter().rposition(is_break);
+            let first = memchr2(b'\n', b'\r', chunk);
+            let last = memrchr2(b'\n', b'\r', chunk);
             match first.zip(last) {
                 None => self.extend_line(chunk),
                 Some((first, last)) => {
@@ -127,7 +129,7 @@ impl Collector {
 impl Segment {
     fn size(&self) -> Size {
         let more: usize = self.cuts.iter().map(|cut| cut.more).sum();
-        let lines = self.bytes.iter().filter(|byte| **byte == b'\n').count();
+        let lines = memchr_iter(b'\n', &self.bytes).count();
         Size { bytes: self.bytes.len() + more, lines }
     }
 }
