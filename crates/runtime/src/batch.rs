@@ -66,6 +66,7 @@ impl Turn<'_> {
         tokio::pin!(work);
         let mut outcomes: Vec<Option<ToolOutcome>> = calls.iter().map(|_| None).collect();
         let mut working = true;
+        let mut unwritten = None;
         loop {
             let moment = tokio::select! {
                 biased;
@@ -77,8 +78,11 @@ impl Turn<'_> {
             };
             match moment {
                 Some(Moment::Admitted(starting, go)) => {
-                    self.note_starts(calls, &starting).await?;
-                    let _ = go.send(());
+                    match self.note_starts(calls, &starting).await {
+                        Ok(()) => drop(go.send(())),
+                        // Changes do not begin; reads that run come to their end first.
+                        Err(failure) => unwritten = Some(failure),
+                    }
                 }
                 Some(Moment::Begun(at)) => self.show_start(calls, at).await,
                 Some(Moment::Said(at)) => {
@@ -93,7 +97,7 @@ impl Turn<'_> {
                         *slot = Some(outcome);
                     }
                 }
-                None => return Ok(outcomes),
+                None => return unwritten.map_or(Ok(outcomes), Err),
             }
         }
     }

@@ -12,6 +12,7 @@
 mod bounds;
 mod cancel;
 mod compaction;
+mod full_journal;
 mod leftovers;
 mod observer;
 mod progress;
