@@ -70,21 +70,17 @@ impl<'a> CompactionModel<'a> {
         self.request.system = Some(instructions.to_owned());
         self.request.messages = [Message::User(text.into())].into_iter().collect();
         let context = AttemptContext::new(self.cancel.clone(), false);
-        let mut stream = match self.provider.open(&self.request, context).await {
-            Ok(stream) => stream,
+        let mut answer = match self.provider.open(&self.request, context).await {
+            Ok(stream) => Answer { stream, ended: None, spent: self.spent },
             Err(failure) => {
                 let waited = failure.details().provider_wait_ms.unwrap_or(0);
                 self.spent.add(&Usage::default(), Duration::from_millis(waited), Duration::ZERO);
                 return Err(because_of(&failure));
             }
         };
-        let ended = whole(&mut stream).await;
-        let usage = match &ended {
-            Ok(completed) => *completed.usage(),
-            Err(_) => stream.partial().usage,
-        };
-        let timing = stream.timing();
-        self.spent.add(&usage, timing.provider_wait(), timing.stream());
+        let ended = whole(&mut answer.stream).await;
+        answer.ended = ended.as_ref().ok().map(|completed| *completed.usage());
+        drop(answer);
         usable(ended.map_err(|failure| because_of(&failure))?)
     }
 }
@@ -94,6 +90,23 @@ impl fmt::Debug for CompactionModel<'_> {
         f.debug_struct("CompactionModel")
             .field("provider", &self.provider.id())
             .finish_non_exhaustive()
+    }
+}
+
+/// An answer on its way. However it ends, dropped on a cancellation too, what it
+/// took is accounted for.
+struct Answer<'a> {
+    stream: EventStream,
+    /// What the whole answer cost.
+    ended: Option<Usage>,
+    spent: &'a Spent,
+}
+
+impl Drop for Answer<'_> {
+    fn drop(&mut self) {
+        let usage = self.ended.unwrap_or_else(|| self.stream.partial().usage);
+        let timing = self.stream.timing();
+        self.spent.add(&usage, timing.provider_wait(), timing.stream());
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::{ErrorCode, Failure};
 use turnbuckle_providers::{
-    ChatRequest, FinishReason, Message,
+    ChatRequest, FinishReason, Message, Usage,
     testing::{ScriptedAttempt, ScriptedProvider},
 };
 use turnbuckle_runtime::{
@@ -237,7 +237,8 @@ async fn where_nothing_can_be_left_out_nothing_is_tried() {
 
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_ends_the_request_for_a_summary_at_once() {
-    let hanging = ScriptedAttempt::default().text("So far").hang();
+    let usage = Usage { input_tokens: Some(70), ..Usage::default() };
+    let hanging = ScriptedAttempt::default().usage(usage).text("So far").hang();
     let mut talk = opened([too_large(), hanging, answer("never")]).await;
     let before = talk.history();
     let cancel = CancellationToken::new();
@@ -257,6 +258,8 @@ async fn a_cancellation_ends_the_request_for_a_summary_at_once() {
     check_promises(&events, &outcome);
     assert_eq!(outcome.outcome, Outcome::Aborted);
     assert_eq!(began.elapsed(), Duration::from_millis(70));
+    // What it had cost by then is accounted for.
+    assert_eq!(outcome.usage.input_tokens, Some(70));
     assert_eq!(json(event(&events, "compaction_end"))["failure"]["code"], "TURN_ABORTED");
     assert_eq!(talk.provider.requests().len(), 3 + 2);
     assert_eq!(talk.history()[..6], before);
