@@ -59,7 +59,8 @@ enum Task {
     /// A process of `bench`: measures the tools.
     #[command(hide = true)]
     BenchTools(bench::ToolsArgs),
-    /// Runs what the CI machine runs: `test` with the corpus, a release build, the demo.
+    /// Runs what the CI machine runs: `test` with the corpus, a release build, the demo,
+    /// the gates of `bench`.
     Ci,
 }
 
