@@ -56,6 +56,9 @@ enum Task {
     /// A process of `bench`: reads one answer and measures itself.
     #[command(hide = true)]
     BenchClient(bench::ClientArgs),
+    /// A process of `bench`: measures session files.
+    #[command(hide = true)]
+    BenchSessions(bench::SessionsArgs),
     /// A process of `bench`: measures the tools.
     #[command(hide = true)]
     BenchTools(bench::ToolsArgs),
@@ -90,6 +93,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Bench(args) => bench::run(&workspace()?, &args),
         Task::BenchServer => bench::serve(),
         Task::BenchClient(args) => bench::read(&args),
+        Task::BenchSessions(args) => bench::sessions(&args),
         Task::BenchTools(args) => bench::tools(&args),
         Task::Ci => ci::run(&workspace()?),
     }

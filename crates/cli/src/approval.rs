@@ -30,14 +30,15 @@ impl Approver for AskOnTerminal {
 }
 
 /// What may be typed, and what it means for this question.
-fn choices(request: &ApprovalRequest) -> String {
+pub(crate) fn choices(request: &ApprovalRequest) -> String {
     let place = if request.outside.is_some() { "in that folder " } else { "" };
     // The name comes from the host's tools, and with MCP from others.
     let tool = crate::output::printable(&request.tool);
     format!("Allow this? [y]es, [a]lways {tool} {place}in this session, [N]o: ")
 }
 
-fn answer(line: &str) -> Answer {
+/// What was typed, as an answer.
+pub(crate) fn answer(line: &str) -> Answer {
     match line.trim() {
         "y" | "Y" | "yes" => Answer::Allow,
         "a" | "A" | "always" => Answer::AllowForSession,

@@ -86,15 +86,15 @@ pub(crate) fn exit_code(outcome: &PromptOutcome, lost: Option<&io::Error>) -> Ex
     }
 }
 
-fn prepare(settings: Settings) -> Result<(Session, String), Failure> {
+fn prepare(mut settings: Settings) -> Result<(Session, String), Failure> {
     // Off a terminal there is nobody to ask, and what is piped in is no answer.
     let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
         Arc::new(AskOnTerminal::default())
     } else {
         Arc::new(DenyAll)
     };
-    let session = Desk::new(runtime(&settings, approver)?, &settings)?.session(&settings)?;
-    Ok((session, settings.prompt))
+    let prompt = std::mem::take(&mut settings.prompt);
+    Ok((Desk::new(settings, approver)?.session()?, prompt))
 }
 
 /// Wires everything together; no request is made here.

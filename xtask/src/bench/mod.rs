@@ -15,6 +15,7 @@ mod processes;
 mod report;
 mod rounds;
 mod server;
+mod sessions;
 mod tools;
 mod yardstick;
 
@@ -25,6 +26,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use self::{
     client::Args as ClientArgs,
+    sessions::{Args as SessionsArgs, run as sessions},
     tools::{Args as ToolsArgs, run as tools},
 };
 use self::{plan::Amount, processes::Program, report::Check};
@@ -57,12 +59,17 @@ enum Part {
     Providers,
     /// The built-in tools.
     Tools,
+    /// Session files: opening a long one, appending to it.
+    Sessions,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
     let program = Program::build(workspace)?;
     if args.only == Some(Part::Tools) {
         return tools::start(&program, args.runs, args.quick);
+    }
+    if args.only == Some(Part::Sessions) {
+        return sessions::start(&program, args.runs, args.quick);
     }
     let checks = match args.instructions {
         true => instructions::count(&program)?,

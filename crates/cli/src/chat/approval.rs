@@ -7,9 +7,12 @@ use super::{
     interrupt::Interrupts,
     keyboard::{Keyboard, Typed},
 };
-use crate::output::printable;
+use crate::{
+    approval::{answer, choices},
+    output::printable,
+};
 
-/// Anything but `y` is a no; Ctrl-C is a no that ends the prompt too.
+/// As `run` asks; Ctrl-C is a no that ends the prompt too.
 pub(super) struct AskInChat {
     keyboard: Keyboard,
     interrupts: Interrupts,
@@ -25,8 +28,8 @@ impl AskInChat {
 impl Approver for AskInChat {
     async fn answer(&self, request: &ApprovalRequest) -> Answer {
         anstream::eprintln!("\n{}", printable(&request.description));
-        match self.keyboard.answer("Allow this? [y/N] ").await {
-            Typed::Line(line) if matches!(line.trim(), "y" | "Y" | "yes") => Answer::Allow,
+        match self.keyboard.answer(choices(request)).await {
+            Typed::Line(line) => answer(&line),
             Typed::Interrupt => {
                 self.interrupts.interrupt();
                 Answer::Deny

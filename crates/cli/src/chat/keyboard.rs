@@ -36,7 +36,7 @@ pub(super) struct Keyboard {
 
 #[derive(Debug)]
 struct Question {
-    prompt: &'static str,
+    prompt: String,
     kind: Kind,
     answer: oneshot::Sender<Typed>,
 }
@@ -64,16 +64,16 @@ impl Keyboard {
     }
 
     /// Reads a line of the conversation.
-    pub(super) async fn line(&self, prompt: &'static str) -> Typed {
-        self.ask(prompt, Kind::Line).await
+    pub(super) async fn line(&self, prompt: &str) -> Typed {
+        self.ask(prompt.to_owned(), Kind::Line).await
     }
 
     /// Reads the answer to a question.
-    pub(super) async fn answer(&self, prompt: &'static str) -> Typed {
+    pub(super) async fn answer(&self, prompt: String) -> Typed {
         self.ask(prompt, Kind::Answer).await
     }
 
-    async fn ask(&self, prompt: &'static str, kind: Kind) -> Typed {
+    async fn ask(&self, prompt: String, kind: Kind) -> Typed {
         let (answer, typed) = oneshot::channel();
         // A thread that is gone reads nothing any more.
         let _ = self.questions.send(Question { prompt, kind, answer });
@@ -108,7 +108,7 @@ impl Terminal {
         if question.kind == Kind::Answer {
             forget_what_was_typed();
         }
-        match self.editor.readline(question.prompt) {
+        match self.editor.readline(question.prompt.as_str()) {
             Ok(line) => {
                 if question.kind == Kind::Line && !line.trim().is_empty() {
                     let _ = self.editor.add_history_entry(&line);

@@ -75,8 +75,8 @@ fn open(args: RunArgs) -> Result<(Chat, Option<String>), Failure> {
     } else {
         Arc::new(DenyAll)
     };
-    let desk = Desk::new(run::runtime(&settings, approver)?, &settings)?;
-    let session = desk.session(&settings)?;
+    let desk = Desk::new(settings, approver)?;
+    let session = desk.session()?;
     let chat =
         Chat { desk, session, keyboard, interrupts, attended, failed: false, _screen: screen };
     Ok((chat, first))

@@ -1,37 +1,41 @@
-//! Where sessions are begun and gone on with: a runtime, a workspace, and the
+//! Where sessions are begun and gone on with: settings, a workspace, and the
 //! folder of sessions.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use turnbuckle_errors::{ErrorCode, Failure};
-use turnbuckle_runtime::{Runtime, Session, SessionFolder, StoreError};
+use turnbuckle_runtime::{Session, SessionFolder, StoreError};
+use turnbuckle_tools::{Approver, builtin::Workspace};
 
 use super::{folder, tell_repairs, unusable};
 use crate::{
     refusal::{invalid, refused},
+    run,
     settings::Settings,
 };
 
 pub(crate) struct Desk {
-    runtime: Runtime,
+    settings: Settings,
+    approver: Arc<dyn Approver>,
     pub(crate) folder: SessionFolder,
     /// Without links and relative parts, as sessions note it.
     pub(crate) workspace: PathBuf,
 }
 
 impl Desk {
-    pub(crate) fn new(runtime: Runtime, settings: &Settings) -> Result<Self, Failure> {
+    pub(crate) fn new(settings: Settings, approver: Arc<dyn Approver>) -> Result<Self, Failure> {
+        Workspace::open(&settings.workspace).map_err(|error| invalid(&error.to_string()))?;
         let workspace = std::fs::canonicalize(&settings.workspace)
             .map_err(|error| invalid(&format!("the workspace cannot be used: {error}")))?;
-        Ok(Self { runtime, folder: folder()?, workspace })
+        Ok(Self { settings, approver, folder: folder()?, workspace })
     }
 
     /// The session that the settings ask for: a named one, the newest here, or a
     /// new one.
-    pub(crate) fn session(&self, settings: &Settings) -> Result<Session, Failure> {
-        match &settings.session {
+    pub(crate) fn session(&self) -> Result<Session, Failure> {
+        match &self.settings.session {
             Some(given) => self.resume(given),
-            None if settings.go_on => {
+            None if self.settings.go_on => {
                 let newest = self.folder.newest(&self.workspace);
                 let newest = newest.map_err(|error| unusable(&error))?.ok_or_else(|| {
                     refused(
@@ -45,16 +49,20 @@ impl Desk {
         }
     }
 
+    /// A new session. Each has a runtime of its own: what is allowed for a session
+    /// is allowed for no other.
     pub(crate) fn begin(&self) -> Result<Session, Failure> {
-        let session = self.runtime.session_in(self.folder.path());
+        let runtime = run::runtime(&self.settings, Arc::clone(&self.approver))?;
+        let session = runtime.session_in(self.folder.path());
         let session = session.map_err(|error| unusable(&error))?;
         Ok(session.in_workspace(&self.workspace))
     }
 
     /// Goes on with the session whose id begins so.
     pub(crate) fn resume(&self, given: &str) -> Result<Session, Failure> {
+        let runtime = run::runtime(&self.settings, Arc::clone(&self.approver))?;
         let open = |id: String| {
-            let session = self.runtime.resume(self.folder.path(), &id)?;
+            let session = runtime.resume(self.folder.path(), &id)?;
             // One that a crash ended before its first record has none yet.
             Ok::<_, StoreError>(session.in_workspace(&self.workspace))
         };

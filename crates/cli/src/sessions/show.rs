@@ -41,6 +41,9 @@ fn shown(entry: &Entry) -> Vec<String> {
         Entry::Retry { attempt, failure, .. } => {
             vec![format!("· attempt {attempt} failed: {}", code(failure))]
         }
+        Entry::Compaction { .. } => {
+            vec!["· the model knows what came before by a digest".to_owned()]
+        }
         Entry::Ended { outcome, failure: Some(failure) } => {
             vec![format!("· the prompt {outcome}: {}", code(failure))]
         }

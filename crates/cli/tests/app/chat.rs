@@ -241,9 +241,9 @@ fn a_question_is_asked_on_the_terminal_and_answered_there() {
     let Some(mut terminal) = Terminal::open(&stage, "") else { return };
     terminal.wait_for("> ");
     terminal.press("go\r");
-    terminal.wait_for("Allow this? [y/N] ");
+    terminal.wait_for("Allow this? [y]es");
     terminal.press("y\r");
-    terminal.wait_for("Allow this? [y/N] ");
+    terminal.wait_for("Allow this? [y]es");
     terminal.press("\r");
     terminal.wait_for("all done");
     terminal.wait_for("> ");

@@ -55,6 +55,10 @@ fn entry_to(entry: &Entry, out: &mut String) -> fmt::Result {
         Entry::Retry { attempt, failure, .. } => {
             writeln!(out, "\n*(attempt {attempt} failed: {})*", code(failure))
         }
+        Entry::Compaction { digest } => {
+            writeln!(out, "\n*(the model knows what came before by this digest)*\n")?;
+            digest.trim_end().lines().try_for_each(|line| writeln!(out, "> {line}"))
+        }
         Entry::Ended { outcome, failure } => match failure {
             Some(failure) => writeln!(out, "\n*(the prompt {outcome}: {})*", code(failure)),
             None => writeln!(out, "\n*(the prompt was {outcome})*"),
@@ -105,6 +109,7 @@ mod tests {
 {"record":"tool_result","callId":"a","name":"Read","ok":true,"text":"```\ncode\n```"}
 {"record":"tool_result","callId":"b","name":"Read","ok":false,"text":"no JSON"}
 {"record":"step_end"}
+{"record":"compaction","compactionId":"c","cut":{"of":4,"keepFrom":2},"digest":"They read.\nIt worked."}
 {"record":"prompt_end","outcome":"failed","failure":{"code":"TIMEOUT"}}
 {"record":"repaired","cutBytes":7,"unreadable":[4]}
 "#;

@@ -72,6 +72,11 @@ pub enum Entry {
         /// What ended it, in its wire shape.
         failure: Value,
     },
+    /// From here on the model knows what came before by a digest alone.
+    Compaction {
+        /// What it knows of it.
+        digest: String,
+    },
     /// A prompt ended otherwise than by an answer.
     Ended {
         /// `failed`, `aborted` or `interrupted`.
@@ -190,6 +195,7 @@ impl Reader {
             Record::RetryScheduled { attempt, delay_ms, failure, .. } => {
                 Entry::Retry { attempt: *attempt, delay_ms: *delay_ms, failure: failure.clone() }
             }
+            Record::Compaction { digest, .. } => Entry::Compaction { digest: digest.clone() },
             Record::PromptEnd { outcome, failure } if outcome != "completed" => {
                 Entry::Ended { outcome: outcome.clone(), failure: failure.clone() }
             }
