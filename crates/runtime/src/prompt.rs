@@ -63,15 +63,18 @@ impl Session {
         store: Box<dyn SessionStore>,
         journal: Journal,
     ) -> Self {
-        let transcript = session::rebuild(&journal.records);
-        let call_ids = session::call_ids(&journal.records);
+        let Journal { records, repairs } = journal;
+        let begun = !records.is_empty();
+        let call_ids = session::call_ids(&records);
+        let last = session::last_answer(&records);
+        let transcript = session::rebuild(records);
         let mut meter = Meter::default();
-        if let Some((before, usage)) = session::last_count(&journal.records, &transcript) {
+        if let Some((answer, usage)) = last
+            && let Some(before) = session::before(&answer, &transcript)
+        {
             let asked = transcript.messages().iter().take(before);
             meter.counted(Meter::default().weigh(runtime.parts.fixed_bytes, asked), &usage);
         }
-        let begun = !journal.records.is_empty();
-        let repairs = journal.repairs;
         Self { transcript, call_ids, meter, begun, repairs, ..Self::begin(runtime, id, store) }
     }
 

@@ -10,16 +10,15 @@ use crate::Transcript;
 /// In the place of a first message that cannot be read any more.
 pub(super) const LOST: &str = "[a message here cannot be read: the session file is damaged]";
 
-/// Rebuilds the history. Calls that have no result get one that says so: they
+/// Rebuilds the history, of which nothing is copied. Calls that have no result get one that says so: they
 /// may have had an effect, and are never run again.
-pub(crate) fn rebuild(records: &[Record]) -> Transcript {
+pub(crate) fn rebuild(records: impl IntoIterator<Item = Record>) -> Transcript {
     let mut transcript = Transcript::new();
     let mut open: Option<Open> = None;
     for record in records {
         match record {
             Record::User { text, images } => {
                 close(&mut transcript, open.take());
-                let (text, images) = (text.clone(), images.clone());
                 transcript.commit_user(UserMessage { text, images });
             }
             Record::Assistant { message, .. } => {
@@ -28,34 +27,23 @@ pub(crate) fn rebuild(records: &[Record]) -> Transcript {
                     // No provider takes a history that the model begins.
                     transcript.commit_user(LOST);
                 }
-                open = Some(Open {
-                    message: message.clone(),
-                    started: Vec::new(),
-                    results: VecDeque::new(),
-                });
+                open = Some(Open { message, started: Vec::new(), results: VecDeque::new() });
             }
             Record::ToolStart { call_id, .. } => {
                 if let Some(open) = &mut open {
-                    open.started.push(call_id.clone());
+                    open.started.push(call_id);
                 }
             }
             Record::ToolResult { call_id, name, ok, text, images } => {
                 if let Some(open) = &mut open {
-                    let result = ToolResult {
-                        call_id: call_id.clone(),
-                        name: name.clone(),
-                        text: text.clone(),
-                        images: images.clone(),
-                        ok: *ok,
-                    };
-                    open.results.push_back(result);
+                    open.results.push_back(ToolResult { call_id, name, text, images, ok });
                 }
             }
             Record::Compaction { cut, digest, .. } => {
                 close(&mut transcript, open.take());
                 // A cut that does not fit was made for a journal that lost a line since;
                 // the longer history is right, and can be cut again.
-                if let Some(smaller) = transcript.compacted(cut, digest) {
+                if let Some(smaller) = transcript.compacted(&cut, &digest) {
                     transcript = smaller;
                 }
             }
@@ -76,18 +64,23 @@ pub(crate) fn call_ids(records: &[Record]) -> HashSet<String> {
     asked.flatten().map(|call| call.id.clone()).collect()
 }
 
-/// What the provider counted last, and how many messages of the history its request
-/// had; `None` if the history has changed since.
-pub(crate) fn last_count(records: &[Record], transcript: &Transcript) -> Option<(usize, Usage)> {
+/// The last answer, and what the provider counted for it; `None` if the history was
+/// made smaller since.
+pub(crate) fn last_answer(records: &[Record]) -> Option<(AssistantMessage, Usage)> {
     let last = records.iter().rev().find_map(|record| match record {
-        Record::Assistant { message, usage, .. } => Some(Some((message, *usage))),
+        Record::Assistant { message, usage, .. } => Some(Some((message.clone(), *usage))),
         Record::Compaction { .. } => Some(None),
         _ => None,
     });
-    let (answer, usage) = last??;
+    last?
+}
+
+/// How many messages of the history the request for that answer had; `None` if it is
+/// not in the history.
+pub(crate) fn before(answer: &AssistantMessage, transcript: &Transcript) -> Option<usize> {
     let is_answer =
         |message: &Message| matches!(message, Message::Assistant(said) if said == answer);
-    Some((transcript.messages().iter().rposition(is_answer)?, usage))
+    transcript.messages().iter().rposition(is_answer)
 }
 
 /// A message whose results are still being read.
@@ -150,7 +143,7 @@ mod tests {
     }
 
     fn texts(records: &[Record]) -> Vec<String> {
-        rebuild(records)
+        rebuild(records.to_vec())
             .messages()
             .iter()
             .filter_map(|message| match message {
@@ -199,7 +192,7 @@ mod tests {
     fn a_compaction_is_made_again_where_it_stands() {
         // An interrupted call gets its result before the cut counts messages.
         let records = [said("one"), asking(&["a"]), said("two"), cut(4, 3), said("three")];
-        let rebuilt = rebuild(&records);
+        let rebuilt = rebuild(records.clone());
         let messages: Vec<&Message> = rebuilt.messages().iter().collect();
         assert_eq!(messages.len(), 3);
         assert!(matches!(messages[0], Message::User(digest) if digest.text.ends_with("so far")));
@@ -209,9 +202,9 @@ mod tests {
 
     #[test]
     fn a_compaction_of_another_history_leaves_the_longer_one() {
-        let whole = rebuild(&[said("one"), asking(&["a"]), said("two")]);
+        let whole = rebuild([said("one"), asking(&["a"]), said("two")]);
         for wrong in [cut(3, 2), cut(5, 3), cut(4, 2), cut(4, 4)] {
-            assert_eq!(rebuild(&[said("one"), asking(&["a"]), said("two"), wrong]), whole);
+            assert_eq!(rebuild([said("one"), asking(&["a"]), said("two"), wrong]), whole);
         }
     }
 
@@ -222,10 +215,14 @@ mod tests {
             usage.input_tokens = Some(7);
         }
         let mut records = vec![said("one"), said("two"), answer];
-        let (before, usage) = last_count(&records, &rebuild(&records)).unwrap();
-        assert_eq!((before, usage.input_tokens), (2, Some(7)));
+        let (answer, usage) = last_answer(&records).unwrap();
+        assert_eq!(
+            (before(&answer, &rebuild(records.clone())), usage.input_tokens),
+            (Some(2), Some(7))
+        );
+        assert_eq!(before(&answer, &Transcript::new()), None);
         records.push(cut(4, 2));
-        assert_eq!(last_count(&records, &rebuild(&records)), None);
-        assert_eq!(last_count(&[], &Transcript::new()), None);
+        assert_eq!(last_answer(&records), None);
+        assert_eq!(last_answer(&[]), None);
     }
 }
