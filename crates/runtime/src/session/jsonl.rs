@@ -5,6 +5,7 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -15,6 +16,10 @@ use super::{
     closing::closing,
     reading::{self, End, Reading},
 };
+
+/// How often a lock is tried, and the pause between: a third of a second in all.
+const LOCK_TRIES: u32 = 16;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Keeps the journal in a file of its own, readable by its owner alone (`0600`
 /// where the system has modes), with one writer (an OS lock).
@@ -57,7 +62,8 @@ impl JsonlStore {
     /// - a prompt that a crash interrupted is closed: its calls without a result
     ///   get one that says so.
     ///
-    /// What was mended is recorded, and told by [`Journal::repairs`].
+    /// What was mended is recorded, and told by [`Journal::repairs`]. A file that
+    /// another process holds is tried again for a third of a second.
     ///
     /// # Errors
     ///
@@ -174,6 +180,8 @@ impl SessionStore for JsonlStore {
 
 impl Drop for JsonlStore {
     fn drop(&mut self) {
+        // A child that is just being started shares the file, and would keep the lock.
+        let _ = self.file.unlock();
         if self.empty {
             // At worst an empty file stays, which is passed over.
             let _ = fs::remove_file(&self.path);
@@ -221,14 +229,25 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
+/// Takes the lock of the only writer.
+///
+/// A process that was killed while it started a child can leave the lock with that
+/// child until its program is loaded: what is locked is tried again for a moment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "opening a file blocks as well, and rarely this long"
+)]
 pub(super) fn lock(file: &File, path: &Path) -> Result<(), StoreError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
-        Err(TryLockError::Error(source)) => {
-            Err(StoreError::Io { action: "locking", path: path.to_owned(), source })
+    for _ in 0..LOCK_TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::Error(source)) => {
+                return Err(StoreError::Io { action: "locking", path: path.to_owned(), source });
+            }
         }
     }
+    Err(StoreError::Locked)
 }
 
 /// Another process may have removed the file before it could be locked; what is

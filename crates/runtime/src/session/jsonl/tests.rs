@@ -216,6 +216,29 @@ async fn a_second_writer_is_refused_and_a_reader_is_not() {
 }
 
 #[tokio::test]
+async fn a_lock_that_a_child_keeps_for_a_moment_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), &[session()]).await;
+    let held = File::open(&path).unwrap();
+    held.try_lock().unwrap();
+    // Whoever shares the file shares the lock, until it is given back by name.
+    let shared = held.try_clone().unwrap();
+    drop(held);
+    assert!(matches!(JsonlStore::open(folder.path(), "s1"), Err(StoreError::Locked)));
+    let opening = std::thread::spawn({
+        let folder = folder.path().to_owned();
+        move || JsonlStore::open(&folder, "s1").map(|(store, _)| store)
+    });
+    drop(shared);
+    let store = opening.join().unwrap().unwrap();
+    // A store gives it back by name.
+    let shared = store.file.try_clone().unwrap();
+    drop(store);
+    assert!(JsonlStore::open(folder.path(), "s1").is_ok());
+    drop(shared);
+}
+
+#[tokio::test]
 async fn a_file_of_another_kind_is_refused_and_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s1.jsonl");
