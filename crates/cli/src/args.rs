@@ -95,6 +95,10 @@ pub(crate) struct RunArgs {
     /// The most tokens of one answer [default: the provider's limit]
     #[arg(long, value_name = "N")]
     pub(crate) max_output_tokens: Option<u32>,
+    /// The model's context in tokens, so that a long conversation is summarised before
+    /// it is refused [default: only after a refusal]
+    #[arg(long, value_name = "N")]
+    pub(crate) context_window: Option<u32>,
     /// The longest silence within an answer, in milliseconds [default: 300000]
     #[arg(long, value_name = "MS")]
     pub(crate) idle_timeout_ms: Option<u64>,

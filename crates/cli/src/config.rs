@@ -22,11 +22,12 @@ pub(crate) struct Config {
     pub(crate) workspace: Option<std::path::PathBuf>,
     pub(crate) max_steps: Option<u32>,
     pub(crate) max_output_tokens: Option<u32>,
+    pub(crate) context_window: Option<u32>,
     pub(crate) idle_timeout_ms: Option<u64>,
     pub(crate) first_byte_timeout_ms: Option<u64>,
 }
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "provider",
     "base_url",
     "model",
@@ -38,6 +39,7 @@ const KEYS: [&str; 13] = [
     "workspace",
     "max_steps",
     "max_output_tokens",
+    "context_window",
     "idle_timeout_ms",
     "first_byte_timeout_ms",
 ];

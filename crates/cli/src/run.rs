@@ -120,6 +120,9 @@ pub(crate) fn runtime(
     if let Some(tokens) = settings.max_output_tokens {
         builder = builder.max_output_tokens(tokens);
     }
+    if let Some(tokens) = settings.context_window {
+        builder = builder.context_window(u64::from(tokens));
+    }
     Ok(builder.tools(tools).build())
 }
 

@@ -55,6 +55,8 @@ pub(crate) struct Settings {
     pub(crate) go_on: bool,
     pub(crate) max_steps: Option<u32>,
     pub(crate) max_output_tokens: Option<u32>,
+    /// The model's context in tokens, where it is known.
+    pub(crate) context_window: Option<u32>,
     pub(crate) clocks: Clocks,
 }
 
@@ -111,6 +113,8 @@ impl Settings {
         let max_steps = not_zero(args.max_steps.or(config.max_steps), "max-steps")?;
         let max_output_tokens =
             not_zero(args.max_output_tokens.or(config.max_output_tokens), "max-output-tokens")?;
+        let context_window =
+            not_zero(args.context_window.or(config.context_window), "context-window")?;
         let key = key(args.api_key_env.or(config.api_key_env).as_deref(), profile, &base_url)?;
         Ok(Self {
             prompt: String::new(),
@@ -128,6 +132,7 @@ impl Settings {
             go_on: args.go_on,
             max_steps,
             max_output_tokens,
+            context_window,
             clocks: clocks(profile, first_event, idle),
         })
     }

@@ -293,6 +293,29 @@ fn a_session_that_outgrows_its_model_goes_on_from_a_summary() {
 }
 
 #[test]
+fn a_known_window_makes_a_history_smaller_before_it_is_refused() {
+    // The provider's own count decides: the second request has 2,600 tokens.
+    let step = |input: u32, text: &str| {
+        let usage = format!("usage = {{ input = {input}, output = 1 }}");
+        format!("[[step]]\nbehaviour = \"whole\"\n{usage}\ntext = \"{text}\"\n")
+    };
+    let long = "word ".repeat(2_000);
+    let script =
+        [step(9, &long), step(2_600, &long), step(3_000, "THE SUMMARY"), step(900, "done")];
+    let stage = Stage::new(&script.concat());
+    let first = stage.run(&["--output", "json", "--tools", "none"]).object();
+    let id = first["sessionId"].as_str().unwrap();
+    let on = ["--tools", "none", "--session", id, "--context-window", "4000", "--output"];
+    stage.run(&[&on[..], &["json"]].concat());
+    let events = stage.run(&[&on[..], &["ndjson"]].concat()).lines();
+    let start = events.iter().find(|event| event["type"] == "compaction_start").unwrap();
+    assert_eq!(start["reason"], "boundary");
+    assert!(stage.asked()[3].body["messages"].to_string().contains("THE SUMMARY"));
+    let ran = stage.run(&["--context-window", "0"]);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+}
+
+#[test]
 fn a_secret_that_came_by_header_or_address_is_not_printed_when_it_is_echoed_alone() {
     let stage = Stage::new("[[step]]\nbehaviour = \"unauthorized\"\n");
     let address = format!("{}?key=QUERYSECRET123", stage.base_url());

@@ -13,6 +13,11 @@ const FRAME_BYTES: u64 = 16;
 /// Bytes of a token, until a provider has counted. The usual rule of thumb.
 const BYTES_PER_TOKEN: u64 = 4;
 
+/// How many bytes the rule of thumb counts for beside what a provider has counted: a
+/// first request of two words is mostly what the server puts around them, and says
+/// little of what comes.
+const THUMB_BYTES: u64 = 4_000;
+
 /// Weighs a growing history. Each message is weighed once.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
@@ -65,8 +70,8 @@ impl Meter {
             None => bytes / BYTES_PER_TOKEN,
             // The provider's own count stands for what it has seen.
             Some(last) => match bytes.checked_sub(last.bytes) {
-                Some(added) => last.tokens.saturating_add(scaled(added, last.rate(), last.bytes)),
-                None => scaled(bytes, last.rate(), last.bytes),
+                Some(added) => last.tokens.saturating_add(last.rate().tokens(added)),
+                None => last.rate().tokens(bytes),
             },
         }
     }
@@ -75,7 +80,7 @@ impl Meter {
     pub(crate) fn bytes(&self, tokens: u64) -> u64 {
         match self.counted {
             None => tokens.saturating_mul(BYTES_PER_TOKEN),
-            Some(last) => scaled(tokens, last.bytes, last.rate()),
+            Some(last) => last.rate().bytes(tokens),
         }
     }
 
@@ -91,11 +96,31 @@ impl Meter {
 }
 
 impl Counted {
-    /// Its tokens, as far as text can explain them: from 16 bytes a token to one. A
-    /// server that counts otherwise is taken at its word for what it has seen, and
-    /// not for what comes.
-    fn rate(self) -> u64 {
-        self.tokens.clamp((self.bytes / 16).max(1), self.bytes)
+    /// Its tokens by its bytes, as far as text can explain them: from 16 bytes a token
+    /// to one. A server that counts otherwise is taken at its word for what it has
+    /// seen, and not for what comes.
+    fn rate(self) -> Rate {
+        let tokens = self.tokens.clamp((self.bytes / 16).max(1), self.bytes);
+        Rate {
+            tokens: tokens.saturating_add(THUMB_BYTES / BYTES_PER_TOKEN),
+            bytes: self.bytes.saturating_add(THUMB_BYTES),
+        }
+    }
+}
+
+/// So many tokens for so many bytes.
+struct Rate {
+    tokens: u64,
+    bytes: u64,
+}
+
+impl Rate {
+    fn tokens(&self, bytes: u64) -> u64 {
+        scaled(bytes, self.tokens, self.bytes)
+    }
+
+    fn bytes(&self, tokens: u64) -> u64 {
+        scaled(tokens, self.bytes, self.tokens)
     }
 }
 
@@ -169,21 +194,34 @@ mod tests {
             reasoning_tokens: Some(9999),
         };
         meter.counted(1000, &usage);
-        for (bytes, tokens) in [(1000, 500), (1200, 600), (500, 250), (0, 0)] {
+        // 500 tokens for 1000 bytes, and 1000 for the 4000 of the rule of thumb.
+        for (bytes, tokens) in [(1000, 500), (2000, 800), (500, 150), (0, 0)] {
             assert_eq!(meter.tokens(bytes), tokens, "{bytes}");
         }
-        assert_eq!(meter.bytes(500), 1000);
+        assert_eq!(meter.bytes(300), 1000);
+    }
+
+    #[test]
+    fn a_long_request_outweighs_the_rule_of_thumb_and_a_short_one_does_not() {
+        let after = |bytes: u64, tokens: u64| {
+            let mut meter = Meter::default();
+            meter.counted(bytes, &input(tokens));
+            meter.tokens(bytes + 100_000) - tokens
+        };
+        // Both were counted at half a token a byte, twice the rule of thumb.
+        assert_eq!(after(18, 9), 25_111);
+        assert_eq!(after(400_000, 200_000), 49_752);
     }
 
     #[test]
     fn a_count_that_text_cannot_explain_says_nothing_of_what_comes() {
         // A system prompt of the server's own, and a server that counts nothing.
         let mut meter = Meter::default();
-        meter.counted(100, &input(50_000));
-        assert_eq!(meter.tokens(200), 50_100);
+        meter.counted(100_000, &input(50_000_000));
+        assert_eq!(meter.tokens(101_000), 50_000_971);
         let mut meter = Meter::default();
-        meter.counted(1600, &input(1));
-        assert_eq!(meter.tokens(3200), 101);
+        meter.counted(160_000, &input(1));
+        assert_eq!(meter.tokens(176_000), 1_074);
         let mut meter = Meter::default();
         meter.counted(100, &input(0));
         meter.counted(100, &Usage::default());
