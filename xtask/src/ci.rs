@@ -7,12 +7,16 @@ use anyhow::Result;
 use crate::{
     bench,
     course::{Course, Outcome},
-    crash, test,
+    crash, simulate, test,
     workspace::Workspace,
 };
 
 /// Ends of a process, enough to meet every kind; `test-crash` plays more.
 const KILLS: u32 = 24;
+
+/// Shares of `simulate` that take some seconds.
+const DEPTH: u32 = 4;
+const SCRIPTS: u64 = 10_000;
 
 pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
     let mut course = Course::default();
@@ -27,6 +31,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<ExitCode> {
         Ok(Outcome::check(&workspace.run("demo", cargo)?))
     });
     course.part("crashes", || crash::part(workspace, KILLS));
+    course.part("simulate", || simulate::part(workspace, DEPTH, SCRIPTS));
     course.part("bench", || bench::gates(workspace));
     Ok(course.finish())
 }

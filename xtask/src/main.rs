@@ -13,6 +13,7 @@ mod course;
 mod crash;
 mod faults;
 mod peers;
+mod simulate;
 mod snapshots;
 mod terminal;
 mod test;
@@ -46,6 +47,8 @@ enum Task {
     TestCrash(crash::Args),
     /// Speaks to real servers, where they are installed: docs/PEERS.md.
     TestPeers(peers::Args),
+    /// Plays the runtime against everything that can happen, under virtual time.
+    Simulate(simulate::Args),
     /// Feeds recorded provider streams to the adapters, whole and cut anywhere.
     Conformance(conformance::Args),
     /// Measures the provider streams against a plain reader of the same bytes.
@@ -89,6 +92,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::TestFaults(args) => faults::run(&args),
         Task::TestCrash(args) => crash::run(&workspace()?, &args),
         Task::TestPeers(args) => peers::run(&workspace()?, &args),
+        Task::Simulate(args) => simulate::run(&workspace()?, &args),
         Task::Conformance(args) => conformance::run(&workspace()?, &args),
         Task::Bench(args) => bench::run(&workspace()?, &args),
         Task::BenchServer => bench::serve(),
