@@ -265,6 +265,7 @@ impl<'a> Fields<'a> {
     }
 
     /// What the host says of a field.
+    #[cfg(any(feature = "openai-chat", feature = "anthropic", feature = "gemini"))]
     pub(crate) fn theirs(&self, name: &str) -> Option<&'a Value> {
         self.extra.get(name)
     }
@@ -276,6 +277,7 @@ impl<'a> Fields<'a> {
         }
     }
 
+    #[cfg(any(feature = "openai-chat", feature = "openai-responses", feature = "anthropic"))]
     pub(crate) fn put_some(&mut self, name: &str, value: Option<impl Serialize>) -> Result<()> {
         value.map_or(Ok(()), |value| self.put(name, &value))
     }

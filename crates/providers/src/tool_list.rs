@@ -99,17 +99,26 @@ impl DerefMut for ToolList {
     }
 }
 
+impl Shared {
+    fn of(tools: Vec<ToolDefinition>) -> Self {
+        Self {
+            tools,
+            #[cfg(feature = "adapter")]
+            written: Mutex::default(),
+        }
+    }
+}
+
 impl Clone for Shared {
     /// What was written is left out: a copy is made to be changed.
     fn clone(&self) -> Self {
-        Self { tools: self.tools.clone(), ..Self::default() }
+        Self::of(self.tools.clone())
     }
 }
 
 impl From<Vec<ToolDefinition>> for ToolList {
     fn from(tools: Vec<ToolDefinition>) -> Self {
-        let shared = Shared { tools, ..Shared::default() };
-        Self(Arc::new(shared))
+        Self(Arc::new(Shared::of(tools)))
     }
 }
 

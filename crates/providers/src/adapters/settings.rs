@@ -14,7 +14,6 @@ use turnbuckle_errors::{Delivered, ErrorCode, Failure, Phase, Redact, SafeText};
 use crate::{
     Clocks,
     attempt::Wire,
-    profiles::Affinity,
     transport::{
         BadEndpoint, Endpoint, HttpRequest, HttpTransport, ReqwestTransport, SetupError,
         header_is_sendable,
@@ -40,9 +39,11 @@ pub(crate) struct Settings {
 #[cfg(any(feature = "openai-chat", feature = "openai-responses"))]
 pub(crate) fn cache_key<'a>(
     session_id: Option<&'a str>,
-    affinity: Affinity,
+    affinity: crate::profiles::Affinity,
     host: &str,
 ) -> Option<&'a str> {
+    use crate::profiles::Affinity;
+
     /// The host that is known to take it.
     const OPENAI: &str = "api.openai.com";
     /// OpenAI refuses a longer one.
