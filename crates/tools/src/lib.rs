@@ -6,6 +6,8 @@ mod arguments;
 mod call;
 mod error;
 mod guard;
+mod input;
+mod limits;
 mod output;
 mod progress;
 mod set;
@@ -17,10 +19,11 @@ pub use approve::{
 };
 pub use call::{Call, ToolOutcome};
 pub use error::ToolError;
-pub use guard::{Admission, Aftermath, Guard, MutationGuard};
+pub use guard::{Admission, Aftermath, Guard, MutationGuard, RepetitionGuard};
+pub use limits::CallLimits;
 pub use output::{ToolOutput, Touched};
 pub use progress::{MAX_PROGRESS, Progress, ProgressUpdate};
-pub use set::{Admitted, PromptTools, ToolSet};
+pub use set::{Admitted, PromptTools, STOP_GRACE, ToolSet};
 pub use tool::{Effect, Outside, Tool, ToolContext, ToolSpec};
 pub use typed::FnTool;
 

@@ -1,34 +1,36 @@
-//! The one door through which every call goes.
+//! The tools of a session, and the rules under which they run.
 
+mod door;
 mod permit;
 
-use std::{
-    collections::BTreeMap,
-    fmt,
-    panic::AssertUnwindSafe,
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use futures_util::FutureExt as _;
-use serde_json::Value;
-use turnbuckle_errors::{ErrorCode, Failure, Opaque, Redact};
+pub use door::{Admitted, PromptTools, STOP_GRACE};
+use turnbuckle_errors::{ErrorCode, Opaque, Redact};
 
 use self::permit::Allowed;
 use crate::{
-    Admission, Aftermath, Approver, Call, DenyAll, Effect, Guard, MutationGuard, PermissionMode,
-    Tool, ToolContext, ToolError, ToolOutcome, ToolSpec,
+    Approver, CallLimits, DenyAll, Guard, MutationGuard, PermissionMode, RepetitionGuard, Tool,
+    ToolError, ToolSpec, input::InputSchema,
 };
 
 /// The tools of a session, and the rules under which they run.
 #[derive(Clone)]
 pub struct ToolSet {
-    tools: BTreeMap<String, Arc<dyn Tool>>,
+    tools: BTreeMap<String, Arc<Registered>>,
     order: Vec<String>,
     mode: PermissionMode,
+    limits: CallLimits,
     approver: Arc<dyn Approver>,
     allowed: Allowed,
     redact: Arc<dyn Redact>,
+}
+
+/// A tool, and what was asked of it once.
+struct Registered {
+    tool: Arc<dyn Tool>,
+    spec: ToolSpec,
+    schema: InputSchema,
 }
 
 impl ToolSet {
@@ -39,6 +41,7 @@ impl ToolSet {
             tools: BTreeMap::new(),
             order: Vec::new(),
             mode: PermissionMode::default(),
+            limits: CallLimits::default(),
             approver: Arc::new(DenyAll),
             allowed: Allowed::default(),
             redact: Arc::new(Opaque),
@@ -46,10 +49,16 @@ impl ToolSet {
     }
 
     /// Adds a tool; one of the same name is replaced.
+    ///
+    /// Its [`spec`](Tool::spec) is taken here, once, and the schema in it is
+    /// compiled. One that is no valid schema, or that refers to another document,
+    /// checks nothing: the tool gets any JSON object then.
     #[must_use]
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
-        let name = tool.spec().name.clone();
-        if self.tools.insert(name.clone(), tool).is_none() {
+        let spec = tool.spec().clone();
+        let schema = InputSchema::of(&spec);
+        let name = spec.name.clone();
+        if self.tools.insert(name.clone(), Arc::new(Registered { tool, spec, schema })).is_none() {
             self.order.push(name);
         }
         self
@@ -61,6 +70,13 @@ impl ToolSet {
     pub fn with_permissions(mut self, mode: PermissionMode, approver: Arc<dyn Approver>) -> Self {
         self.mode = mode;
         self.approver = approver;
+        self
+    }
+
+    /// Sets what a model may do with its calls before it is stopped.
+    #[must_use]
+    pub const fn with_limits(mut self, limits: CallLimits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -77,23 +93,33 @@ impl ToolSet {
         self.order
             .iter()
             .filter_map(|name| self.tools.get(name))
-            .map(|tool| tool.spec().clone())
+            .map(|registered| registered.spec.clone())
             .collect()
     }
 
     /// Opens the door for the calls of one prompt, with fresh guards.
     #[must_use]
     pub fn begin_prompt(&self) -> PromptTools {
-        let guard: Box<dyn Guard> = Box::new(MutationGuard::new(Arc::clone(&self.redact)));
-        PromptTools { set: self.clone(), guards: Mutex::new(vec![guard]), ended: Mutex::new(None) }
+        let mut guards: Vec<Box<dyn Guard>> =
+            vec![Box::new(MutationGuard::new(Arc::clone(&self.redact)))];
+        if self.limits.identical_calls > 0 {
+            let limit = self.limits.identical_calls;
+            guards.push(Box::new(RepetitionGuard::new(limit, Arc::clone(&self.redact))));
+        }
+        PromptTools::new(self.clone(), guards)
     }
 
     fn unknown(&self, name: &str) -> ToolError {
+        // A model may write anything for a name.
+        let name = name.get(..name.floor_char_boundary(NAME)).unwrap_or_default();
         let text =
             format!("there is no tool named `{name}`; the tools are: {}", self.order.join(", "));
         ToolError::new(ErrorCode::ToolNotFound, text)
     }
 }
+
+/// How much of an unknown name is quoted, in bytes.
+const NAME: usize = 100;
 
 impl Default for ToolSet {
     fn default() -> Self {
@@ -108,133 +134,6 @@ impl fmt::Debug for ToolSet {
             .field("mode", &self.mode)
             .finish_non_exhaustive()
     }
-}
-
-/// The tools of one prompt: the same tools, with guards that count for it alone.
-pub struct PromptTools {
-    set: ToolSet,
-    guards: Mutex<Vec<Box<dyn Guard>>>,
-    ended: Mutex<Option<Failure>>,
-}
-
-impl PromptTools {
-    /// Adds a guard for this prompt.
-    #[must_use]
-    pub fn with_guard(self, guard: Box<dyn Guard>) -> Self {
-        self.guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
-        self
-    }
-
-    /// What a call does to the machine; unknown tools do nothing.
-    #[must_use]
-    pub fn effect(&self, call: &Call) -> Effect {
-        let tool = self.set.tools.get(&call.name);
-        tool.map_or(Effect::Read, |tool| tool.effect(call.input.as_ref().unwrap_or(&Value::Null)))
-    }
-
-    /// Runs one call to its outcome, whatever happens: an unknown tool, broken
-    /// arguments, a denial, a panic of the tool are outcomes too.
-    ///
-    /// Cancel safety: dropping the future drops the tool's.
-    pub async fn call(&self, call: &Call, context: &ToolContext) -> ToolOutcome {
-        match self.admit(call, context).await {
-            Ok(admitted) => self.run(call, admitted, context).await,
-            Err(outcome) => outcome,
-        }
-    }
-
-    /// Asks whether a call may run: the tool exists, its input is whole, the
-    /// guards and the permissions allow it. May wait for a person.
-    ///
-    /// # Errors
-    ///
-    /// The outcome of a call that may not run; the tool was not started.
-    pub async fn admit(&self, call: &Call, context: &ToolContext) -> Result<Admitted, ToolOutcome> {
-        self.check(call, context).await.map_err(|error| {
-            let outcome = ToolOutcome { result: Err(error), started: false };
-            self.observe(call, &outcome);
-            outcome
-        })
-    }
-
-    /// Runs a call that was admitted. A panic of the tool is a failed tool.
-    ///
-    /// Cancel safety: dropping the future drops the tool's.
-    pub async fn run(&self, call: &Call, admitted: Admitted, context: &ToolContext) -> ToolOutcome {
-        let Admitted { tool, input, outside } = admitted;
-        let context = context.clone().with_outside(outside);
-        let run = AssertUnwindSafe(tool.run(input, &context)).catch_unwind().await;
-        let panicked = |_| {
-            let text = format!("the tool `{}` broke down (a fault in it)", call.name);
-            Err(ToolError::new(ErrorCode::ToolFailed, text))
-        };
-        let outcome = ToolOutcome { result: run.unwrap_or_else(panicked), started: true };
-        self.observe(call, &outcome);
-        outcome
-    }
-
-    /// The failure with which a guard wants to end the prompt after this batch.
-    #[must_use]
-    pub fn ended(&self) -> Option<Failure> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    async fn check(&self, call: &Call, context: &ToolContext) -> Result<Admitted, ToolError> {
-        let tool = self.set.tools.get(&call.name).ok_or_else(|| self.set.unknown(&call.name))?;
-        let input = call.input.clone().ok_or_else(|| {
-            let text =
-                "the arguments are not whole JSON; send the call again with a complete JSON object";
-            ToolError::new(ErrorCode::InvalidArgument, text)
-        })?;
-        let effect = tool.effect(&input);
-        self.ask_guards(call, effect)?;
-        let (input, outside) = self.permit(call, tool, input, effect, context).await?;
-        Ok(Admitted { tool: Arc::clone(tool), input, outside })
-    }
-
-    fn ask_guards(&self, call: &Call, effect: Effect) -> Result<(), ToolError> {
-        let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
-        for guard in guards.iter_mut() {
-            if let Admission::Deny(error) = guard.before(call, effect) {
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    fn observe(&self, call: &Call, outcome: &ToolOutcome) {
-        let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
-        for guard in guards.iter_mut() {
-            if let Aftermath::EndPrompt(failure) = guard.after(call, outcome) {
-                let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-                ended.get_or_insert(failure);
-            }
-        }
-    }
-}
-
-/// A call that may run. Only [`PromptTools::admit`] makes one.
-pub struct Admitted {
-    tool: Arc<dyn Tool>,
-    input: Value,
-    /// The folder outside the workspace that it may use.
-    outside: Option<PathBuf>,
-}
-
-impl fmt::Debug for Admitted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Admitted").field("tool", &self.tool.spec().name).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for PromptTools {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PromptTools").field("set", &self.set).finish_non_exhaustive()
-    }
-}
-
-fn denied(why: &str) -> ToolError {
-    ToolError::new(ErrorCode::ToolDenied, format!("not run: {why}"))
 }
 
 #[cfg(test)]

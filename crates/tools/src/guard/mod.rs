@@ -1,8 +1,10 @@
 //! Guards: they watch the calls of one prompt and may refuse one, or end it.
 
 mod mutation;
+mod repetition;
 
 pub use mutation::MutationGuard;
+pub use repetition::RepetitionGuard;
 use turnbuckle_errors::Failure;
 
 use crate::{Call, Effect, ToolError, ToolOutcome};

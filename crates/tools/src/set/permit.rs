@@ -9,7 +9,7 @@ use std::{
 use serde_json::Value;
 use turnbuckle_errors::ErrorCode;
 
-use super::{PromptTools, denied};
+use super::door::{Panicked, PromptTools, contained, denied};
 use crate::{
     Answer, ApprovalRequest, Call, Effect, PermissionMode, Rule, Tool, ToolContext, ToolError,
     approve::PERMISSION_TIMEOUT,
@@ -103,18 +103,24 @@ impl PromptTools {
         request: &ApprovalRequest,
         context: &ToolContext,
     ) -> Result<Answer, ToolError> {
-        let answer = tokio::time::timeout(PERMISSION_TIMEOUT, self.set.approver.answer(request));
+        let answer = contained(async { self.set.approver.answer(request).await });
         let answer = tokio::select! {
             biased;
             () = context.cancel.cancelled() => return Err(denied("the prompt was cancelled")),
-            answer = answer => answer,
+            answer = tokio::time::timeout(PERMISSION_TIMEOUT, answer) => answer,
         };
-        answer.map_err(|_| {
+        // Whoever answers may cancel with the same move.
+        if context.cancel.is_cancelled() {
+            return Err(denied("the prompt was cancelled"));
+        }
+        let answer = answer.map_err(|_| {
             ToolError::new(
                 ErrorCode::PermissionTimeout,
                 "not run: nobody answered the permission question within 120 s",
             )
-        })
+        })?;
+        answer
+            .map_err(|Panicked| denied("the permission question broke down (a fault in the host)"))
     }
 }
 
