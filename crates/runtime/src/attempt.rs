@@ -1,6 +1,11 @@
 //! One attempt: one request, and its stream to the end.
 
-use std::{pin::pin, sync::Arc};
+use std::{
+    future::{Future as _, poll_fn},
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 
 use turnbuckle_errors::{ErrorCode, Failure, Origin, Phase, Recovery, Usage};
 use turnbuckle_providers::{
@@ -11,6 +16,7 @@ use turnbuckle_providers::{
 use crate::{
     DeltaKind, EventKind, ShownMessage,
     builder::Parts,
+    callback::{broke_down, contained, contained_work},
     cancel::{unless, unless_cancelled},
     turn::{Turn, aborted},
 };
@@ -18,6 +24,22 @@ use crate::{
 /// What a model that ended in silence is told, once, as a trailing user message.
 /// It is sent and never stored.
 const NUDGE: &str = "Your last reply was empty. Please answer with text, or call a tool.";
+
+const FAULTY_PROVIDER: &str = "the provider broke down (a fault in it)";
+
+/// How many events of a stream are shown before a cancellation is looked for again:
+/// far less than a person could notice.
+const BURST: usize = 32;
+
+/// What reading a burst came to.
+enum Pulled {
+    /// There may be more.
+    More,
+    /// The host has no room; events queue.
+    Full,
+    /// The stream is at its end.
+    End(Result<Box<CompletedMessage>, Failure>),
+}
 
 /// How one attempt asks.
 pub(crate) struct Ask {
@@ -140,14 +162,20 @@ impl Turn<'_> {
         if self.cancel.is_cancelled() {
             return Err(aborted());
         }
+        self.take_steering().await?;
         let parts = self.parts();
         let bytes = self.weigh();
         let request = self.request(&parts, ask.nudge);
         self.account.attempts += 1;
         let context = AttemptContext::new(self.cancel.clone(), ask.fresh_connection);
-        let opening = parts.provider.open(&request, context);
+        let opening = contained_work("Provider::open", async {
+            parts.provider.open(&request, context).await
+        });
         let opened =
-            unless_cancelled(&self.cancel, opening).await.unwrap_or_else(|| Err(aborted()));
+            unless_cancelled(&self.cancel, opening).await.unwrap_or_else(|| Some(Err(aborted())));
+        // It is as large as the history, and nobody needs it any more.
+        drop(request);
+        let opened = opened.unwrap_or_else(|| Err(broke_down(FAULTY_PROVIDER)));
         let mut stream = match opened {
             Ok(stream) => stream,
             Err(failure) => {
@@ -155,8 +183,11 @@ impl Turn<'_> {
                 return Err(failure);
             }
         };
-        let ended = self.read(ask.attempt, &mut stream, shown).await;
-        let timing = stream.timing();
+        let read = self.read(ask.attempt, &mut stream, shown);
+        let ended = contained_work("PollEvents::poll_event", read).await;
+        let ended =
+            ended.unwrap_or_else(|| Err(broke_down(FAULTY_PROVIDER).with_phase(Phase::Stream)));
+        let timing = contained("PollEvents::timing", || stream.timing()).unwrap_or_default();
         self.account.timing.provider_wait += timing.provider_wait();
         self.account.timing.stream += timing.stream();
         match ended {
@@ -174,7 +205,8 @@ impl Turn<'_> {
                 }
             }
             Err(failure) => {
-                let received = stream.partial();
+                let received = contained("PollEvents::partial", || stream.partial());
+                let received = received.unwrap_or_default();
                 self.account.usage.add(&received.usage);
                 let reported = (received.usage != Usage::default()).then_some(received.usage);
                 shown.keep(ask.attempt, received);
@@ -193,44 +225,71 @@ impl Turn<'_> {
         let cancel = self.cancel.clone();
         let mut cancelled = pin!(cancel.cancelled());
         loop {
-            let Some(event) = unless(&cancel, cancelled.as_mut(), stream.next()).await else {
-                return Err(aborted().with_phase(Phase::Stream));
-            };
-            let event = match event {
-                Some(event) => event?,
+            let pull = poll_fn(|cx| self.pull(cx, attempt, stream, shown));
+            match unless(&cancel, cancelled.as_mut(), pull).await {
+                None => return Err(aborted().with_phase(Phase::Stream)),
+                Some(Pulled::End(ended)) => return ended.map(|completed| *completed),
+                Some(Pulled::More) => {}
+                Some(Pulled::Full) => self.emitter.settle(&cancel).await,
+            }
+        }
+    }
+
+    /// Shows what the stream has ready, a burst at a time: what it takes to wait, to
+    /// look for a cancellation and to read the clock is paid once for each burst.
+    fn pull(
+        &mut self,
+        cx: &mut Context<'_>,
+        attempt: u32,
+        stream: &mut EventStream,
+        shown: &mut Shown,
+    ) -> Poll<Pulled> {
+        let mut now = None;
+        for _ in 0..BURST {
+            let event = match ready!(pin!(stream.next()).poll(cx)) {
+                Some(Ok(event)) => event,
+                Some(Err(failure)) => return Poll::Ready(Pulled::End(Err(failure))),
                 // The contract of a stream rules this out; it is no success.
                 None => {
-                    return Err(Failure::new(
-                        ErrorCode::Internal,
-                        "the stream ended without an end",
-                    ));
+                    let early = "the stream ended without an end";
+                    let failure = Failure::new(ErrorCode::Internal, early);
+                    return Poll::Ready(Pulled::End(Err(failure)));
                 }
             };
+            let now = *now.get_or_insert_with(|| self.emitter.now());
+            let mut room = true;
             if let Some(opening) = shown.open(attempt) {
-                self.emit(opening).await;
+                room &= self.emitter.offer(opening, now);
             }
             let extent = &mut shown.extent;
-            let (kind, delta) = match event {
+            let delta = match event {
                 StreamEvent::Text(delta) => {
                     extent.text += delta.len();
-                    (DeltaKind::Text, delta)
+                    Some((DeltaKind::Text, delta))
                 }
                 StreamEvent::Reasoning(delta) => {
                     extent.reasoning += delta.len();
-                    (DeltaKind::Reasoning, delta)
+                    Some((DeltaKind::Reasoning, delta))
                 }
                 StreamEvent::ToolCall(piece) => {
                     extent.calls = extent.calls.max(piece.slot + 1);
-                    (DeltaKind::ToolCall, piece.arguments)
+                    Some((DeltaKind::ToolCall, piece.arguments))
                 }
-                StreamEvent::Finished(completed) => return Ok(*completed),
-                _ => continue,
+                StreamEvent::Finished(completed) => {
+                    return Poll::Ready(Pulled::End(Ok(completed)));
+                }
+                _ => None,
             };
-            let message_id = Arc::clone(&shown.id);
-            if !self.emitter.offer(EventKind::MessageUpdate { message_id, kind, delta }) {
-                self.emitter.settle(&cancel).await;
+            if let Some((kind, delta)) = delta {
+                let message_id = Arc::clone(&shown.id);
+                room &=
+                    self.emitter.offer(EventKind::MessageUpdate { message_id, kind, delta }, now);
+            }
+            if !room {
+                return Poll::Ready(Pulled::Full);
             }
         }
+        Poll::Ready(Pulled::More)
     }
 
     /// The one place where a request is made of the history.

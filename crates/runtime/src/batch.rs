@@ -116,7 +116,7 @@ impl Turn<'_> {
             self.emit(EventKind::ToolExecutionStart {
                 tool_call_id: call.id.clone(),
                 name: call.name.clone(),
-                arguments: call.input.clone(),
+                arguments: call.input.clone().map(Box::new),
             })
             .await;
         }

@@ -5,11 +5,14 @@
 //! executor runs on that thread, until it returns.
 
 use std::{
+    future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
 
+use futures_util::FutureExt as _;
 use jiff::Timestamp;
+use turnbuckle_errors::{ErrorCode, Failure, Origin};
 
 use crate::{SystemWorld, World};
 
@@ -18,6 +21,20 @@ pub(crate) fn contained<T>(callback: &'static str, call: impl FnOnce() -> T) -> 
     // The turn keeps nothing that the callback could have left half done.
     let called = catch_unwind(AssertUnwindSafe(call));
     called.map_err(|_| tracing::error!(callback, "a callback of the host panicked")).ok()
+}
+
+/// The same for work that waits: what it gives; `None` if it panicked.
+pub(crate) async fn contained_work<T>(
+    callback: &'static str,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    let worked = AssertUnwindSafe(work).catch_unwind().await;
+    worked.map_err(|_| tracing::error!(callback, "a callback of the host panicked")).ok()
+}
+
+/// The failure of a prompt for which such a callback was needed.
+pub(crate) fn broke_down(message: &'static str) -> Failure {
+    Failure::new(ErrorCode::Internal, message).with_origin(Origin::Host)
 }
 
 /// A host's world; where it panics, the real one stands in.

@@ -2,10 +2,11 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use jiff::Timestamp;
 use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Event, EventKind, TurnObserver, World, callback::contained};
+use crate::{Event, EventKind, World, observer::Watcher};
 
 /// Numbers events and hands them to the host.
 ///
@@ -14,7 +15,7 @@ use crate::{Event, EventKind, TurnObserver, World, callback::contained};
 pub(crate) struct Emitter {
     host: mpsc::Sender<Event>,
     waiting: VecDeque<Event>,
-    observer: Arc<dyn TurnObserver>,
+    observer: Arc<Watcher>,
     world: Arc<dyn World>,
     session_id: Arc<str>,
     turn: u32,
@@ -24,7 +25,7 @@ pub(crate) struct Emitter {
 impl Emitter {
     pub(crate) fn new(
         host: mpsc::Sender<Event>,
-        observer: Arc<dyn TurnObserver>,
+        observer: Arc<Watcher>,
         world: Arc<dyn World>,
         session_id: &str,
     ) -> Self {
@@ -39,18 +40,24 @@ impl Emitter {
 
     /// Hands over one event; returns early, with the event queued, on `cancel`.
     pub(crate) async fn emit(&mut self, kind: EventKind, cancel: &CancellationToken) {
-        if !self.offer(kind) {
+        let now = self.now();
+        if !self.offer(kind, now) {
             self.settle(cancel).await;
         }
     }
 
-    /// Hands over one event if there is room for it now; else it queues, and
-    /// [`settle`](Self::settle) has to be called before the next one.
+    /// The date, for stamps.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.world.now()
+    }
+
+    /// Hands over one event, stamped `now`, if there is room for it; else it queues,
+    /// and [`settle`](Self::settle) has to be called soon.
     ///
     /// Most events of a stream take this way, which waits for nothing.
     #[must_use]
-    pub(crate) fn offer(&mut self, kind: EventKind) -> bool {
-        let event = self.stamp(kind);
+    pub(crate) fn offer(&mut self, kind: EventKind, now: Timestamp) -> bool {
+        let event = self.stamp(kind, now);
         if self.waiting.is_empty() {
             match self.host.try_send(event) {
                 // A host that no longer listens misses nothing.
@@ -74,21 +81,22 @@ impl Emitter {
 
     /// Hands over the last event, and everything that still queues.
     pub(crate) async fn finish(&mut self, kind: EventKind) {
-        if !self.offer(kind) {
+        let now = self.now();
+        if !self.offer(kind, now) {
             self.flush().await;
         }
     }
 
-    fn stamp(&mut self, kind: EventKind) -> Event {
+    fn stamp(&mut self, kind: EventKind, now: Timestamp) -> Event {
         self.seq += 1;
         let event = Event {
             kind,
             session_id: Arc::clone(&self.session_id),
             turn: self.turn,
             seq: self.seq,
-            ts: self.world.now(),
+            ts: now,
         };
-        let _ = contained("TurnObserver::on_event", || self.observer.on_event(&event));
+        self.observer.tell(&event);
         event
     }
 

@@ -13,11 +13,15 @@ use turnbuckle_providers::{AssistantMessage, FinishReason, ToolCall};
 
 use crate::{
     compaction::CompactionReason,
+    inbox::Said,
     outcome::{Outcome, RetrySummary},
     recovery::Budget,
 };
 
 /// One event, with where and when it happened.
+///
+/// Deltas are by far the most; what is large in a rare event is boxed, so that a
+/// delta is cheap to hand on.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
@@ -30,7 +34,7 @@ pub struct Event {
     pub turn: u32,
     /// Its place in this run, gapless from 1.
     pub seq: u64,
-    /// When; serialised in RFC 3339.
+    /// When; serialised in RFC 3339. Deltas that came together share one stamp.
     #[serde(serialize_with = "rfc3339")]
     pub ts: Timestamp,
 }
@@ -102,11 +106,11 @@ pub enum EventKind {
         /// The message.
         message_id: Arc<str>,
         /// What it says; of a failed one, what was last shown.
-        message: ShownMessage,
+        message: Box<ShownMessage>,
         /// Why it ended.
         finish: MessageFinish,
         /// What it cost, where known.
-        usage: Usage,
+        usage: Box<Usage>,
         /// What ended it, if it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         failure: Option<Failure>,
@@ -147,7 +151,7 @@ pub enum EventKind {
         /// The tool.
         name: String,
         /// Its arguments, or `null` if they are not whole.
-        arguments: Option<Value>,
+        arguments: Option<Box<Value>>,
     },
     /// A running tool says more. Only tools that take long do so.
     ToolExecutionUpdate {
@@ -171,6 +175,14 @@ pub enum EventKind {
         /// What it changed, as a diff for people.
         #[serde(skip_serializing_if = "Option::is_none")]
         diff: Option<String>,
+    },
+    /// A message that the host sent into the running prompt was taken in; the
+    /// next request holds it.
+    UserMessage {
+        /// The message.
+        text: String,
+        /// How it came.
+        said: Said,
     },
     /// A step ended.
     TurnEnd,
@@ -309,4 +321,16 @@ pub fn refused_run(failure: &Failure) -> [Event; 3] {
         event(2, EventKind::Error { failure: failure.clone(), retries: Vec::new() }),
         event(3, ended),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Above this size every move of an event is a call of `memcpy`, and each
+    /// delta is moved some ten times.
+    #[test]
+    fn an_event_stays_small() {
+        assert!(size_of::<Event>() <= 128, "{} bytes", size_of::<Event>());
+    }
 }

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use turnbuckle_errors::Failure;
 
-use crate::{Event, recovery::Budget};
+use crate::{Event, callback::contained, recovery::Budget};
 
 /// Watches running prompts, for logs and metrics, and may hold retries back.
 ///
@@ -91,10 +91,11 @@ impl Watcher {
     }
 }
 
-impl TurnObserver for Watcher {
-    fn on_event(&self, event: &Event) {
+impl Watcher {
+    /// Tells the host, if it listens.
+    pub(crate) fn tell(&self, event: &Event) {
         if let Some(observer) = &self.0 {
-            observer.on_event(event);
+            let _ = contained("TurnObserver::on_event", || observer.on_event(event));
         }
     }
 }

@@ -5,21 +5,26 @@ use std::{
     fmt,
     future::Future,
     pin::Pin,
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
 };
 
+use futures_util::Stream;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    Event, Journal, PromptOutcome, Repairs, Runtime, SessionStore, Transcript,
+    Event, Journal, PromptOutcome, Remote, Repairs, Runtime, SessionStore, Transcript,
     compaction::Meter,
     session,
-    turn::{Run, Turn},
+    turn::{Opening, Run, Turn},
 };
 
 /// Events that may wait for the host before the turn does.
 const EVENT_ROOM: usize = 64;
+
+pub(crate) fn event_room() -> (mpsc::Sender<Event>, mpsc::Receiver<Event>) {
+    mpsc::channel(EVENT_ROOM)
+}
 
 /// One conversation: its history and its journal.
 pub struct Session {
@@ -107,20 +112,44 @@ impl Session {
 
     /// Runs one prompt. Nothing happens before the [`Prompt`] is read.
     ///
-    /// A session runs one prompt at a time, which the borrow enforces.
+    /// A session runs one prompt at a time, which the borrow enforces; an
+    /// [`Agent`](crate::Agent) shares one between tasks.
     pub fn prompt(&mut self, text: impl Into<String>) -> Prompt<'_> {
         self.prompt_until(text, CancellationToken::new())
     }
 
     /// Runs one prompt that ends when `cancel` is cancelled.
+    #[expect(clippy::needless_pass_by_value, reason = "a token is a handle, given away")]
     pub fn prompt_until(
         &mut self,
         text: impl Into<String>,
         cancel: CancellationToken,
     ) -> Prompt<'_> {
-        let (host, events) = mpsc::channel(EVENT_ROOM);
-        let turn = Turn::new(self, host, cancel.clone());
-        Prompt { run: Some(turn.run(text.into())), events, outcome: None, cancel }
+        self.begin_prompt(Opening::Say(text.into()), &cancel)
+    }
+
+    /// Asks the model again from the history, without a new message of the user:
+    /// after a failed or aborted prompt, or in a session that was killed.
+    ///
+    /// Where there is nothing to answer (an empty history, or one that ends with
+    /// the model's answer) the prompt fails with `INVALID_REQUEST` and nothing is
+    /// sent.
+    pub fn continue_(&mut self) -> Prompt<'_> {
+        self.continue_until(CancellationToken::new())
+    }
+
+    /// [`continue_`](Self::continue_) that ends when `cancel` is cancelled.
+    #[expect(clippy::needless_pass_by_value, reason = "a token is a handle, given away")]
+    pub fn continue_until(&mut self, cancel: CancellationToken) -> Prompt<'_> {
+        self.begin_prompt(Opening::GoOn, &cancel)
+    }
+
+    fn begin_prompt(&mut self, opening: Opening, cancel: &CancellationToken) -> Prompt<'_> {
+        let (host, events) = event_room();
+        // A child, so that a dropped prompt cancels nothing else of the host's.
+        let remote = Remote::new(cancel.child_token());
+        let turn = Turn::new(self, host, remote.clone());
+        Prompt::new(turn.run(opening), events, remote)
     }
 }
 
@@ -130,22 +159,40 @@ impl fmt::Debug for Session {
     }
 }
 
-/// A running prompt. Reading its events drives it; dropping it stops it: the
-/// connection closes, children are ended, no request follows.
+/// A running prompt: a stream of events, and then an outcome. Dropping it stops
+/// it: the connection closes, children are ended, no request follows.
+///
+/// That of a [`Session`] is driven by reading its events. That of an
+/// [`Agent`](crate::Agent) runs on a task of its own.
 #[must_use = "a prompt runs only while its events or its outcome are awaited"]
 pub struct Prompt<'s> {
     run: Option<Run<'s>>,
     events: mpsc::Receiver<Event>,
+    /// Fetched together, the next one last: a lock for each would cost more than
+    /// a short delta itself.
+    fetched: Vec<Event>,
     outcome: Option<PromptOutcome>,
-    cancel: CancellationToken,
+    remote: Remote,
+    _stop: DropGuard,
 }
 
-impl Prompt<'_> {
+impl<'s> Prompt<'s> {
+    pub(crate) fn new(run: Run<'s>, events: mpsc::Receiver<Event>, remote: Remote) -> Self {
+        let stop = remote.cancel.clone().drop_guard();
+        Self { run: Some(run), events, fetched: Vec::new(), outcome: None, remote, _stop: stop }
+    }
+
+    /// Reaches this prompt from other tasks.
+    #[must_use]
+    pub fn remote(&self) -> Remote {
+        self.remote.clone()
+    }
+
     /// The next event; `None` after the last, which is always `agent_end`.
     ///
     /// Cancel safety: no event is lost when the future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
-        std::future::poll_fn(|cx| self.poll_next(cx)).await
+        std::future::poll_fn(|cx| self.poll_event(cx)).await
     }
 
     /// Runs the prompt to its end and says how it ended; events are dropped.
@@ -167,11 +214,11 @@ impl Prompt<'_> {
 
     /// Cancels the prompt. Read on: `agent_end` follows when everything stopped.
     pub fn abort(&self) {
-        self.cancel.cancel();
+        self.remote.abort();
     }
 
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
-        if let Poll::Ready(Some(event)) = self.events.poll_recv(cx) {
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if let Poll::Ready(Some(event)) = self.poll_fetch(cx) {
             return Poll::Ready(Some(event));
         }
         if let Some(run) = &mut self.run
@@ -180,9 +227,32 @@ impl Prompt<'_> {
             self.run = None;
             self.outcome = Some(outcome);
         }
-        // After the run its end of the channel is gone, so that `None` means drained;
-        // the executor may still say `Pending`, to let others run.
-        self.events.poll_recv(cx)
+        match self.poll_fetch(cx) {
+            // The events end before the run does; whoever sees their end asks for
+            // the outcome.
+            Poll::Ready(None) if self.run.is_some() => Poll::Pending,
+            // After the run its end of the channel is gone, so that `None` means
+            // drained; the executor may still say `Pending`, to let others run.
+            polled => polled,
+        }
+    }
+}
+
+impl Prompt<'_> {
+    fn poll_fetch(&mut self, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        if self.fetched.is_empty() {
+            ready!(self.events.poll_recv_many(cx, &mut self.fetched, EVENT_ROOM));
+            self.fetched.reverse();
+        }
+        Poll::Ready(self.fetched.pop())
+    }
+}
+
+impl Stream for Prompt<'_> {
+    type Item = Event;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Event>> {
+        self.poll_event(cx)
     }
 }
 

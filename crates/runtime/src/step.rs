@@ -99,9 +99,9 @@ impl Turn<'_> {
         });
         self.emit(EventKind::MessageEnd {
             message_id: shown.id().into(),
-            message: completed.message().into(),
+            message: Box::new(completed.message().into()),
             finish,
-            usage: *completed.usage(),
+            usage: Box::new(*completed.usage()),
             failure: None,
             retries: Vec::new(),
         })
@@ -122,9 +122,9 @@ impl Turn<'_> {
             Some(LastMessage { id: id.clone(), text: message.text.clone(), finish });
         self.emit(EventKind::MessageEnd {
             message_id: id.into(),
-            message,
+            message: Box::new(message),
             finish,
-            usage,
+            usage: Box::new(usage),
             failure: Some(failure.clone()),
             retries: self.account.open_retries(),
         })

@@ -8,14 +8,27 @@ use std::{future::Future, pin::Pin};
 use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
-use turnbuckle_errors::{ErrorCode, Failure, SafeText, Usage};
-use turnbuckle_providers::FinishReason;
+use turnbuckle_errors::{ErrorCode, Failure, Origin, SafeText, Usage};
+use turnbuckle_providers::{FinishReason, Message};
 use turnbuckle_tools::PromptTools;
 
 use crate::{
-    Event, EventKind, MessageFinish, Outcome, PromptOutcome, PromptTiming, Record, RetrySummary,
-    Session, ToolCallSummary, builder::Parts, emit::Emitter, session::FORMAT_VERSION,
+    Event, EventKind, MessageFinish, Outcome, PromptOutcome, PromptTiming, Record, Remote,
+    RetrySummary, Said, Session, StoreError, ToolCallSummary,
+    builder::Parts,
+    callback::{broke_down, contained_work},
+    emit::Emitter,
+    inbox::Inbox,
+    session::FORMAT_VERSION,
 };
+
+/// What a prompt begins with.
+pub(crate) enum Opening {
+    /// The user says something.
+    Say(String),
+    /// Nothing: the history is to be answered.
+    GoOn,
+}
 
 /// A prompt on its way; drives itself when polled.
 pub(crate) type Run<'s> = Pin<Box<dyn Future<Output = PromptOutcome> + Send + 's>>;
@@ -26,6 +39,19 @@ pub(crate) struct Turn<'s> {
     pub(crate) emitter: Emitter,
     pub(crate) cancel: CancellationToken,
     pub(crate) account: Account,
+    inbox: Inbox,
+    /// Steps so far, over everything that the user said.
+    steps: u32,
+}
+
+/// A prompt that has ended, and has not said so.
+pub(crate) struct Ending {
+    emitter: Emitter,
+    account: Account,
+    session_id: String,
+    outcome: Outcome,
+    failure: Option<Failure>,
+    began: Instant,
 }
 
 /// What the prompt has taken so far.
@@ -57,32 +83,51 @@ pub(crate) enum Next {
 }
 
 impl<'s> Turn<'s> {
-    pub(crate) fn new(
-        session: &'s mut Session,
-        host: mpsc::Sender<Event>,
-        cancel: CancellationToken,
-    ) -> Self {
+    pub(crate) fn new(session: &'s mut Session, host: mpsc::Sender<Event>, remote: Remote) -> Self {
         let parts = &session.runtime.parts;
         let emitter = Emitter::new(host, parts.watcher.clone(), parts.world.clone(), &session.id);
-        Self { session, emitter, cancel, account: Account::default() }
+        let Remote { cancel, inbox } = remote;
+        Self { session, emitter, cancel, account: Account::default(), inbox, steps: 0 }
     }
 
-    pub(crate) fn run(mut self, text: String) -> Run<'s> {
-        Box::pin(async move {
-            let began = Instant::now();
-            self.emit(EventKind::AgentStart).await;
-            let ended = self.all_steps(text).await;
-            self.end(ended.err(), began).await
-        })
+    pub(crate) fn run(self, opening: Opening) -> Run<'s> {
+        Box::pin(async move { self.work(opening).await.tell().await })
     }
 
-    async fn all_steps(&mut self, text: String) -> Result<(), Failure> {
-        self.note_user(text).await?;
+    /// Everything but saying that it is over: the session is free after it.
+    pub(crate) async fn work(mut self, opening: Opening) -> Ending {
+        let began = Instant::now();
+        self.emit(EventKind::AgentStart).await;
+        let ended = contained_work("turn", self.all_answers(opening)).await;
+        let ended = ended.unwrap_or_else(|| Err(self.fault()));
+        self.inbox.close();
+        self.end(ended.err(), began).await
+    }
+
+    /// Answer after answer, as long as the user has more to say.
+    async fn all_answers(&mut self, opening: Opening) -> Result<(), Failure> {
+        match opening {
+            Opening::Say(text) => self.note_user(text).await?,
+            Opening::GoOn => self.check_open_question()?,
+        }
+        loop {
+            self.all_steps().await?;
+            if self.cancel.is_cancelled() && !self.inbox.is_empty() {
+                return Err(aborted());
+            }
+            let Some((text, said)) = self.inbox.after_answer() else { return Ok(()) };
+            self.take_in(text, said).await?;
+        }
+    }
+
+    async fn all_steps(&mut self) -> Result<(), Failure> {
         let tools = self.parts().tools.begin_prompt();
-        for step in 1..=self.parts().max_steps {
-            self.emitter.begin_turn(step);
+        for _ in 0..self.parts().max_steps {
+            self.steps += 1;
+            self.emitter.begin_turn(self.steps);
             self.emit(EventKind::TurnStart).await;
-            let ended = self.step(&tools).await;
+            let ended = contained_work("turn", self.step(&tools)).await;
+            let ended = ended.unwrap_or_else(|| Err(self.fault()));
             let noted = self.note_step_end().await;
             self.emit(EventKind::TurnEnd).await;
             match ended? {
@@ -97,6 +142,30 @@ impl<'s> Turn<'s> {
             " steps".into(),
         ]);
         Err(Failure::new(ErrorCode::TurnLimitReached, message))
+    }
+
+    /// Takes in what the user said to steer, just before a request is made.
+    pub(crate) async fn take_steering(&mut self) -> Result<(), Failure> {
+        while let Some(text) = self.inbox.steering() {
+            self.take_in(text, Said::Steer).await?;
+        }
+        Ok(())
+    }
+
+    async fn take_in(&mut self, text: String, said: Said) -> Result<(), Failure> {
+        self.note_user(text.clone()).await?;
+        self.emit(EventKind::UserMessage { text, said }).await;
+        Ok(())
+    }
+
+    fn check_open_question(&self) -> Result<(), Failure> {
+        match self.session.transcript.messages().last() {
+            None | Some(Message::Assistant(_)) => {
+                let message = "there is nothing to go on with: the history ends with an answer";
+                Err(Failure::new(ErrorCode::InvalidRequest, message).with_origin(Origin::Host))
+            }
+            Some(_) => Ok(()),
+        }
     }
 
     /// One step: a complete message of the model, and the tools it asks for.
@@ -126,7 +195,7 @@ impl<'s> Turn<'s> {
         Ok(if goes_on { Next::Ask } else { Next::Done })
     }
 
-    async fn end(mut self, failure: Option<Failure>, began: Instant) -> PromptOutcome {
+    async fn end(mut self, failure: Option<Failure>, began: Instant) -> Ending {
         let outcome = match &failure {
             None => Outcome::Completed,
             Some(failure) if failure.code() == ErrorCode::TurnAborted => Outcome::Aborted,
@@ -137,14 +206,8 @@ impl<'s> Turn<'s> {
             let retries = self.account.open_retries();
             self.emit(EventKind::Error { failure: failure.clone(), retries }).await;
         }
-        let ended = EventKind::AgentEnd {
-            outcome,
-            failure: failure.clone(),
-            retries: self.account.open_retries(),
-        };
-        self.emitter.finish(ended).await;
-        self.account.timing.total = began.elapsed();
-        self.account.told(self.session.id.clone(), outcome, failure)
+        let (emitter, account) = (self.emitter, self.account);
+        Ending { emitter, account, session_id: self.session.id.clone(), outcome, failure, began }
     }
 
     pub(crate) fn parts(&self) -> std::sync::Arc<Parts> {
@@ -161,20 +224,32 @@ impl<'s> Turn<'s> {
             let closed = "the session is closed because its journal could not be written";
             return Err(Failure::new(ErrorCode::Internal, closed));
         }
-        let written = self.session.store.append(&record).await;
-        written.map_err(|error| {
-            self.session.closed = true;
-            error.failure()
-        })
+        let written =
+            contained_work("SessionStore::append", self.session.store.append(&record)).await;
+        self.written(written)
     }
 
     /// Makes the journal durable up to here.
     pub(crate) async fn sync(&mut self) -> Result<(), Failure> {
-        let synced = self.session.store.sync().await;
-        synced.map_err(|error| {
-            self.session.closed = true;
-            error.failure()
-        })
+        let synced = contained_work("SessionStore::sync", self.session.store.sync()).await;
+        self.written(synced)
+    }
+
+    fn written(&mut self, written: Option<Result<(), StoreError>>) -> Result<(), Failure> {
+        let failure = match written {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(error)) => error.failure(),
+            None => broke_down("the session store broke down (a fault in it)"),
+        };
+        self.session.closed = true;
+        Err(failure)
+    }
+
+    /// Where a part of ours, or of the host's that no seam contains, panicked:
+    /// history and journal may differ now, so that nothing may follow.
+    fn fault(&mut self) -> Failure {
+        self.session.closed = true;
+        Failure::new(ErrorCode::Internal, "the turn broke down (a fault in it)")
     }
 
     async fn note_user(&mut self, text: String) -> Result<(), Failure> {
@@ -217,6 +292,23 @@ impl<'s> Turn<'s> {
             let _ = self.sync().await;
         }
     }
+}
+
+impl Ending {
+    /// Says that the prompt is over: everything of it has stopped.
+    pub(crate) async fn tell(self) -> PromptOutcome {
+        let Self { mut emitter, mut account, session_id, outcome, failure, began } = self;
+        let retries = account.open_retries();
+        emitter.finish(EventKind::AgentEnd { outcome, failure: failure.clone(), retries }).await;
+        account.timing.total = began.elapsed();
+        account.told(session_id, outcome, failure)
+    }
+}
+
+/// The outcome of a prompt whose executor was shut down under it.
+pub(crate) fn lost(session_id: String) -> PromptOutcome {
+    let failure = Failure::new(ErrorCode::Internal, "the executor of the prompt was shut down");
+    Account::default().told(session_id, Outcome::Failed, Some(failure.with_origin(Origin::Host)))
 }
 
 impl Account {

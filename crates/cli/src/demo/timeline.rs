@@ -52,7 +52,7 @@ impl Timeline {
                 self.line("dropped the broken part; the same message starts over");
             }
             EventKind::ToolExecutionStart { tool_call_id, name, arguments } => {
-                let call = describe_call(name, arguments.as_ref());
+                let call = describe_call(name, arguments.as_deref());
                 self.calls.insert(tool_call_id.clone(), call);
             }
             EventKind::ToolExecutionEnd { tool_call_id, ok, diff, .. } => {

@@ -90,7 +90,7 @@ impl Output for Text {
                 note(&format!("it stays as it was: {failure}"));
             }
             EventKind::ToolExecutionStart { tool_call_id, name, arguments } => {
-                let call = describe_call(name, arguments.as_ref());
+                let call = describe_call(name, arguments.as_deref());
                 note(&call);
                 self.calls.insert(tool_call_id.clone(), call);
             }

@@ -1,11 +1,31 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::ErrorCode;
-use turnbuckle_providers::testing::{ScriptedAttempt, ScriptedProvider};
-use turnbuckle_runtime::{Event, MemoryStore, Outcome, PromptOutcome, Runtime};
+use turnbuckle_providers::{
+    Message,
+    testing::{ScriptedAttempt, ScriptedProvider},
+};
+use turnbuckle_runtime::{Agent, Event, MemoryStore, Outcome, PromptOutcome, Runtime};
+use turnbuckle_tools::{
+    Answer, ApprovalRequest, Approver, Effect, PermissionMode, Tool, ToolContext, ToolError,
+    ToolOutput, ToolSet, ToolSpec,
+};
 
-use crate::scene::{Still, check_promises, cut, kind, refused};
+use crate::{
+    scene::{Still, check_promises, cut, kind, refused},
+    tools::asks,
+    watched::Watched,
+};
 
 /// Plays a script and cancels after `wait` of virtual time.
 async fn cancelled_after(
@@ -148,5 +168,105 @@ async fn a_task_that_reads_many_prompts_without_a_pause_loses_no_event() {
             kinds.push(kind(&event));
         }
         assert_eq!(kinds.last(), Some(&"agent_end"));
+    }
+}
+
+/// Where a prompt stands when it is cancelled: what leads there, and how the
+/// model's call is answered.
+enum Stand {
+    Connecting,
+    Streaming,
+    Waiting,
+    InATool,
+    Asking,
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_it_stands_nothing_is_left_of_a_cancelled_prompt() {
+    for stand in
+        [Stand::Connecting, Stand::Streaming, Stand::Waiting, Stand::InATool, Stand::Asking]
+    {
+        let script = match stand {
+            Stand::Connecting => vec![],
+            Stand::Streaming => vec![ScriptedAttempt::default().text("part").hang()],
+            Stand::Waiting => vec![refused(ErrorCode::ProviderOverloaded)],
+            Stand::InATool | Stand::Asking => vec![asks(&[("a", "Wait", "{}")])],
+        };
+        let mode = match stand {
+            Stand::Asking => PermissionMode::Ask,
+            _ => PermissionMode::Auto,
+        };
+        let provider = Watched::new(script);
+        let (wait, running) = Wait::new();
+        let set = ToolSet::new().with(Arc::new(wait)).with_permissions(mode, Arc::new(Silent));
+        let runtime = Runtime::builder(Arc::new(provider.clone()), "m").tools(set).build();
+        let agent = Agent::new(runtime.session(MemoryStore::new()));
+        let mut prompt = agent.prompt("go").unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let in_a_tool = matches!(stand, Stand::InATool);
+        assert_eq!(running.load(Ordering::Relaxed), usize::from(in_a_tool));
+        let (asked, cancelled) = (provider.asked(), Instant::now());
+        assert_eq!(asked, 1);
+        agent.abort();
+        let mut events = Vec::new();
+        while let Some(event) = prompt.next().await {
+            events.push(event);
+        }
+        assert!(cancelled.elapsed() <= Duration::from_millis(100), "{:?}", cancelled.elapsed());
+        assert_eq!(provider.open(), 0, "no connection is left");
+        assert_eq!(running.load(Ordering::Relaxed), 0, "no tool is left");
+        let outcome = prompt.outcome().await;
+        assert_eq!(outcome.outcome, Outcome::Aborted);
+        check_promises(&events, &outcome);
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert_eq!(provider.asked(), asked, "no timer was left that asks again");
+        let history = agent.look(|session| session.transcript().clone()).unwrap();
+        let calls = history.messages().iter().filter(|message| matches!(message, Message::Tool(_)));
+        assert_eq!(calls.count(), outcome.tool_calls.len(), "each call has its result");
+    }
+}
+
+/// A tool that runs until it is cancelled.
+struct Wait(ToolSpec, Arc<AtomicUsize>);
+
+impl Wait {
+    fn new() -> (Self, Arc<AtomicUsize>) {
+        let running = Arc::default();
+        let spec = ToolSpec {
+            name: "Wait".into(),
+            description: "waits".into(),
+            input_schema: serde_json::json!({"type": "object"}),
+        };
+        (Self(spec, Arc::clone(&running)), running)
+    }
+}
+
+#[async_trait]
+impl Tool for Wait {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn effect(&self, _input: &Value) -> Effect {
+        Effect::Execute
+    }
+
+    async fn run(&self, _input: Value, context: &ToolContext) -> Result<ToolOutput, ToolError> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        context.cancel.cancelled().await;
+        // What it takes to end its children.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        self.1.fetch_sub(1, Ordering::Relaxed);
+        Err(ToolError::new(ErrorCode::ToolFailed, "cancelled"))
+    }
+}
+
+/// Nobody who answers.
+struct Silent;
+
+#[async_trait]
+impl Approver for Silent {
+    async fn answer(&self, _request: &ApprovalRequest) -> Answer {
+        std::future::pending().await
     }
 }

@@ -12,7 +12,9 @@
 mod bounds;
 mod cancel;
 mod compaction;
+mod faults;
 mod full_journal;
+mod hosts;
 mod leftovers;
 mod observer;
 mod progress;
@@ -22,3 +24,4 @@ mod scene;
 mod sessions;
 mod silence;
 mod tools;
+mod watched;

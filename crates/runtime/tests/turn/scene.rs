@@ -120,6 +120,7 @@ pub(crate) fn kind(event: &Event) -> &'static str {
         EventKind::ToolExecutionStart { .. } => "tool_execution_start",
         EventKind::ToolExecutionUpdate { .. } => "tool_execution_update",
         EventKind::ToolExecutionEnd { .. } => "tool_execution_end",
+        EventKind::UserMessage { .. } => "user_message",
         EventKind::TurnEnd => "turn_end",
         EventKind::Error { .. } => "error",
         EventKind::AgentEnd { .. } => "agent_end",

@@ -276,3 +276,43 @@ async fn a_model_that_pauses_is_asked_to_go_on() {
         matches!(requests[1].messages.last(), Some(Message::Assistant(said)) if said.text == "searching")
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_model_that_repeats_itself_is_stopped_with_a_valid_history() {
+    let look = |n: u32| asks(&[(&format!("c{n}"), "Look", r#"{"what":"it"}"#)]);
+    let (played, calls) = play((0..9).map(look)).await;
+    assert_eq!(calls.len(), 5);
+    let failure = played.outcome.failure.as_ref().unwrap();
+    assert_eq!(failure.code(), ErrorCode::TurnLimitReached);
+    assert_eq!(results(&played).len(), 5, "the fifth has its result");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_breaks_its_schema_is_told_to_the_model() {
+    struct Strict(ToolSpec);
+    #[async_trait]
+    impl Tool for Strict {
+        fn spec(&self) -> &ToolSpec {
+            &self.0
+        }
+
+        fn effect(&self, _input: &Value) -> Effect {
+            Effect::Read
+        }
+
+        async fn run(&self, _: Value, _: &ToolContext) -> Result<ToolOutput, ToolError> {
+            Ok(ToolOutput::text("ran"))
+        }
+    }
+    let spec = ToolSpec {
+        name: "Strict".into(),
+        description: "d".into(),
+        input_schema: json!({"type": "object", "properties": {"n": {"type": "integer"}}}),
+    };
+    let set = ToolSet::new().with(Arc::new(Strict(spec)));
+    let script = [asks(&[("a", "Strict", r#"{"n":"x"}"#)]), ScriptedAttempt::answer(["sorry"])];
+    let played = play_with(script, |builder| builder.tools(set)).await;
+    let told = results(&played);
+    assert!(!told[0].1 && told[0].2.contains("at `/n`: it is not of type"), "{told:?}");
+    assert!(played.outcome.ok);
+}
