@@ -129,7 +129,7 @@ fn shown(sums: &BTreeMap<Kind, Sum>) -> String {
         "how it ended",
         "ends",
         "in text",
-        "in tools",
+        "in a tool",
         "between",
         "torn",
         "committed",

@@ -23,7 +23,8 @@ const PARTS: [f64; 2] = [1.0, 0.5];
 #[derive(Debug, Clone)]
 pub(super) struct Ended {
     pub(super) kind: Kind,
-    /// Where it struck: while a message streamed, while tools ran, or elsewhere.
+    /// Where it struck: while a message streamed, while a change was under way whose
+    /// outcome is unknown now, or elsewhere.
     pub(super) in_text: u64,
     pub(super) in_tools: u64,
     pub(super) between: u64,
@@ -130,7 +131,7 @@ pub(super) async fn play(binary: &Path, seed: u64, number: u64) -> Result<Vec<En
 async fn bring_about(place: &Place, end: End) -> Result<Run> {
     let go_on = begun(place)?;
     match end {
-        End::Killed { .. } | End::Torn { .. } | End::Full { .. } => {
+        End::Killed { .. } | End::KilledInTool { .. } | End::Torn { .. } | End::Full { .. } => {
             process::run(place, go_on, Some(end)).await
         }
         End::Forgot { .. } | End::ReadOnly { .. } | End::Unsynced { .. } => {
@@ -158,8 +159,8 @@ fn look(place: &Place, end: End, run: &Run) -> Result<(Ended, Committed)> {
     let last = run.events.last().and_then(|event| event.get("type")).and_then(Value::as_str);
     let mut ended = Ended { kind: end.kind(), ..Ended::default() };
     match last {
+        _ if judge::in_a_tool(&left.records) => ended.in_tools = 1,
         Some("message_start" | "message_update") => ended.in_text = 1,
-        Some(kind) if kind.starts_with("tool_execution") => ended.in_tools = 1,
         _ => ended.between = 1,
     }
     ended.torn = u64::from(left.bytes.len() < written);
@@ -191,7 +192,9 @@ fn told(end: End, run: &Run) -> Option<String> {
             });
             (!failed).then(|| format!("a store that fails did not end the prompt: {last:?}"))
         }
-        End::Killed { .. } | End::Torn { .. } | End::Forgot { .. } => None,
+        End::Killed { .. } | End::KilledInTool { .. } | End::Torn { .. } | End::Forgot { .. } => {
+            None
+        }
     }
 }
 

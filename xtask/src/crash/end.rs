@@ -2,11 +2,14 @@
 
 use fastrand::Rng;
 
-/// The events of the whole turn, roughly: ends are spread over so many.
-const EVENTS: usize = 190;
+/// The events of the whole turn: ends are spread over so many.
+const EVENTS: usize = 325;
+
+/// The tool calls of the whole turn.
+const CALLS: usize = 22;
 
 /// The size of the session file of the whole turn in bytes, roughly.
-const BYTES: u64 = 9_000;
+const BYTES: u64 = 10_200;
 
 /// A way to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,10 +45,16 @@ impl Kind {
 /// A way to end, and the moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum End {
-    /// After so many events, and so many milliseconds more.
+    /// After so many events, and so many microseconds more.
     Killed {
         events: usize,
-        then_ms: u64,
+        then_us: u64,
+    },
+    /// After the start of so many tool calls, and so many microseconds more, in which
+    /// the program of the tool starts, runs, and ends.
+    KilledInTool {
+        calls: usize,
+        then_us: u64,
     },
     /// When the file would grow beyond so many bytes.
     Torn {
@@ -75,19 +84,23 @@ impl End {
     pub(super) fn choose(rng: &mut Rng, part: f64) -> Self {
         let events = |rng: &mut Rng| rng.usize(0..portion(EVENTS, part));
         match rng.u32(0..100) {
-            0..50 => Self::Killed { events: events(rng), then_ms: rng.u64(0..15) },
+            0..35 => Self::Killed { events: events(rng), then_us: rng.u64(0..15_000) },
+            35..50 => Self::KilledInTool {
+                calls: 1 + rng.usize(0..portion(CALLS, part)),
+                then_us: rng.u64(0..8_000),
+            },
             50..70 if cfg!(target_os = "linux") => Self::Torn { bytes: rng.u64(1..BYTES) },
             70..80 if cfg!(target_os = "linux") => Self::Full { bytes: rng.u64(400..BYTES) },
             80..92 => Self::Forgot { events: events(rng), seed: rng.u64(..) },
             92..96 => Self::ReadOnly { appends: rng.u64(0..40) },
             96..100 => Self::Unsynced { syncs: rng.u64(0..15) },
-            _ => Self::Killed { events: events(rng), then_ms: 0 },
+            _ => Self::Killed { events: events(rng), then_us: 0 },
         }
     }
 
     pub(super) const fn kind(self) -> Kind {
         match self {
-            Self::Killed { .. } => Kind::Killed,
+            Self::Killed { .. } | Self::KilledInTool { .. } => Kind::Killed,
             Self::Torn { .. } => Kind::Torn,
             Self::Full { .. } => Kind::Full,
             Self::Forgot { .. } => Kind::Forgot,

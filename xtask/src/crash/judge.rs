@@ -118,6 +118,19 @@ pub(super) fn missing(events: &[Value], left: &Committed) -> Vec<String> {
         .collect()
 }
 
+/// Whether a call that may change something had begun, and has no result.
+pub(super) fn in_a_tool(records: &[Record]) -> bool {
+    let mut open: HashSet<&str> = HashSet::new();
+    for record in records {
+        match record {
+            Record::ToolStart { call_id, .. } => drop(open.insert(call_id)),
+            Record::ToolResult { call_id, .. } => drop(open.remove(call_id.as_str())),
+            _ => {}
+        }
+    }
+    !open.is_empty()
+}
+
 /// Each counted call changed something once, if it began at all.
 pub(super) fn effects(records: &[Record], log: &str) -> Vec<String> {
     let mut counts: BTreeMap<&str, u32> = BTreeMap::new();

@@ -44,15 +44,13 @@ pub(super) async fn run(place: &Place, go_on: bool, end: Option<End>) -> Result<
     let mut lines =
         BufReader::new(child.stdout.take().context("the program has no output")?).lines();
     let mut run = Run::default();
-    if let Some(End::Killed { events, then_ms }) = end {
-        read(&mut lines, &mut run, events).await?;
-        if run.events.len() == events {
-            tokio::time::sleep(Duration::from_millis(then_ms)).await;
-        }
+    if let Some((due, then_us)) = moment(end) {
+        read(&mut lines, &mut run, due).await?;
+        tokio::time::sleep(Duration::from_micros(then_us)).await;
         // One that has ended already is as good as one that was never killed.
         let _ = child.start_kill();
     }
-    read(&mut lines, &mut run, usize::MAX).await?;
+    read(&mut lines, &mut run, Due::Never).await?;
     if let Some(mut told) = child.stderr.take() {
         told.read_to_string(&mut run.stderr).await.context("cannot read what the program said")?;
     }
@@ -85,13 +83,39 @@ fn start(place: &Place, go_on: bool, end: Option<End>) -> std::io::Result<Child>
     command.kill_on_drop(true).spawn()
 }
 
-/// Reads events until there are so many, or no more.
-async fn read(
-    lines: &mut Lines<BufReader<ChildStdout>>,
-    run: &mut Run,
-    events: usize,
-) -> Result<()> {
-    while run.events.len() < events {
+/// When a process is to be killed, by what it has told.
+#[derive(Debug, Clone, Copy)]
+enum Due {
+    Events(usize),
+    ToolStarts(usize),
+    Never,
+}
+
+impl Due {
+    fn has_come(self, events: &[Value]) -> bool {
+        match self {
+            Self::Events(count) => events.len() >= count,
+            Self::ToolStarts(count) => {
+                let kinds = events.iter().filter_map(|event| event.get("type")?.as_str());
+                kinds.filter(|kind| *kind == "tool_execution_start").count() >= count
+            }
+            Self::Never => false,
+        }
+    }
+}
+
+/// When a process is to be killed, and how many microseconds later it really is.
+const fn moment(end: Option<End>) -> Option<(Due, u64)> {
+    match end {
+        Some(End::Killed { events, then_us }) => Some((Due::Events(events), then_us)),
+        Some(End::KilledInTool { calls, then_us }) => Some((Due::ToolStarts(calls), then_us)),
+        _ => None,
+    }
+}
+
+/// Reads events until that moment, or to the last of them.
+async fn read(lines: &mut Lines<BufReader<ChildStdout>>, run: &mut Run, due: Due) -> Result<()> {
+    while !due.has_come(&run.events) {
         let Some(line) = lines.next_line().await.context("cannot read the events")? else { break };
         // A killed process may leave half a line behind.
         match serde_json::from_str(&line) {

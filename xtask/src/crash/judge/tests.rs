@@ -78,6 +78,12 @@ fn a_change_happens_once_and_only_after_it_was_noted() {
 }
 
 #[test]
+fn a_change_without_a_result_is_under_way() {
+    let records = committed().records;
+    assert!(in_a_tool(&records[..4]) && !in_a_tool(&records[..3]) && !in_a_tool(&records));
+}
+
+#[test]
 fn requests_that_a_provider_refuses_are_told() {
     let fine = [user("go"), asking(&["a", "b"]), tool("a"), tool("b"), user("on")];
     assert_eq!(invalid(&body(&fine)), None);
