@@ -11,6 +11,7 @@ use turnbuckle_runtime::{
 
 const README: &str = include_str!("../../../../README.md");
 const RECOVERY: &str = include_str!("../../../../docs/RECOVERY.md");
+const SESSIONS: &str = include_str!("../../../../docs/SESSIONS.md");
 const QUICKSTART: &str = include_str!("../../examples/quickstart.rs");
 
 #[test]
@@ -73,4 +74,34 @@ fn the_recovery_page_has_the_numbers_of_the_policy() {
         let row = format!("| {name} | {} |", s(clock));
         assert!(RECOVERY.contains(&row), "docs/RECOVERY.md lacks: {row}");
     }
+}
+
+#[test]
+fn the_sessions_page_has_every_record_and_field_that_a_turn_writes() {
+    let stage = crate::stage::Stage::new(
+        "[[step]]\nbehaviour = \"cut_inside_event\"\n\
+         [[step]]\nbehaviour = \"whole\"\n[[step.tool_call]]\nname = \"Bash\"\n\
+         arguments = { command = \"true\" }\n[[step]]\nbehaviour = \"model_not_found\"\n",
+    );
+    assert_eq!(stage.run(&["--permission", "auto"]).code, Some(1));
+    let folder = std::fs::read_dir(stage.state().join("sessions")).unwrap();
+    let file = folder.map(|file| file.unwrap().path()).next().unwrap();
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut kinds = std::collections::BTreeSet::new();
+    for line in text.lines() {
+        let record: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(line).unwrap();
+        let kind = record["record"].as_str().unwrap().to_owned();
+        let row = SESSIONS.lines().find(|line| line.starts_with(&format!("| `{kind}` |")));
+        let row = row.unwrap_or_else(|| panic!("docs/SESSIONS.md lacks the record {kind}"));
+        for field in record.keys().filter(|field| !["record", "at"].contains(&field.as_str())) {
+            let named = [format!("`{field}`"), format!("`{field}?`")];
+            assert!(named.iter().any(|name| row.contains(name)), "{kind} lacks {field}: {row}");
+        }
+        if kind == "session" {
+            assert!(SESSIONS.contains(&format!("`version` is {}.", record["version"])));
+        }
+        kinds.insert(kind);
+    }
+    assert_eq!(kinds.len(), 9, "{kinds:?}");
 }
