@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::{
-    Event, Journal, PromptOutcome, Remote, Repairs, Runtime, SessionStore, Transcript,
+    Event, Journal, PromptOutcome, Record, Remote, Repairs, Runtime, SessionStore, Transcript,
     compaction::Meter,
     session,
     turn::{Opening, Run, Turn},
@@ -36,6 +36,8 @@ pub struct Session {
     pub(crate) call_ids: HashSet<String>,
     /// How large the next request will be.
     pub(crate) meter: Meter,
+    /// What the journal holds of a message whose results are not all there yet.
+    pub(crate) open: Vec<Record>,
     /// Whether the journal has its first record.
     pub(crate) begun: bool,
     /// The folder that the tools work in, for the first record.
@@ -55,10 +57,20 @@ impl Session {
             store,
             call_ids: HashSet::new(),
             meter: Meter::default(),
+            open: Vec::new(),
             begun: false,
             workspace: None,
             repairs: Repairs::default(),
             closed: false,
+        }
+    }
+
+    /// Takes in what a prompt has left open that was dropped between its calls and
+    /// their results, just as a resumed session does.
+    pub(crate) fn close_open(&mut self) {
+        if !self.open.is_empty() {
+            let transcript = std::mem::take(&mut self.transcript);
+            self.transcript = session::extend(transcript, std::mem::take(&mut self.open));
         }
     }
 

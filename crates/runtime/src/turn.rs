@@ -84,6 +84,7 @@ pub(crate) enum Next {
 
 impl<'s> Turn<'s> {
     pub(crate) fn new(session: &'s mut Session, host: mpsc::Sender<Event>, remote: Remote) -> Self {
+        session.close_open();
         let parts = &session.runtime.parts;
         let emitter = Emitter::new(host, parts.watcher.clone(), parts.world.clone(), &session.id);
         let Remote { cancel, inbox } = remote;
@@ -185,6 +186,7 @@ impl<'s> Turn<'s> {
         if self.session.transcript.commit(completed, results).is_err() {
             return Err(Failure::new(ErrorCode::Internal, "tool calls and results do not pair"));
         }
+        self.session.open.clear();
         if let Some(failure) = tools.ended() {
             return Err(failure);
         }
@@ -226,7 +228,14 @@ impl<'s> Turn<'s> {
         }
         let written =
             contained_work("SessionStore::append", self.session.store.append(&record)).await;
-        self.written(written)
+        self.written(written)?;
+        if matches!(
+            record,
+            Record::Assistant { .. } | Record::ToolStart { .. } | Record::ToolResult { .. }
+        ) {
+            self.session.open.push(record);
+        }
+        Ok(())
     }
 
     /// Makes the journal durable up to here.

@@ -10,10 +10,17 @@ use crate::Transcript;
 /// In the place of a first message that cannot be read any more.
 pub(super) const LOST: &str = "[a message here cannot be read: the session file is damaged]";
 
-/// Rebuilds the history, of which nothing is copied. Calls that have no result get one that says so: they
-/// may have had an effect, and are never run again.
+/// Rebuilds the history, of which nothing is copied. Calls that have no result get
+/// one that says so: they may have had an effect, and are never run again.
 pub(crate) fn rebuild(records: impl IntoIterator<Item = Record>) -> Transcript {
-    let mut transcript = Transcript::new();
+    extend(Transcript::new(), records)
+}
+
+/// The history after some more records.
+pub(crate) fn extend(
+    mut transcript: Transcript,
+    records: impl IntoIterator<Item = Record>,
+) -> Transcript {
     let mut open: Option<Open> = None;
     for record in records {
         match record {

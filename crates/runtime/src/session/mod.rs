@@ -17,7 +17,7 @@ mod visible;
 
 pub(crate) use closing::closing;
 pub use folder::{About, Problem, SessionFolder, SessionInfo};
-pub(crate) use history::{before, call_ids, last_answer, rebuild};
+pub(crate) use history::{before, call_ids, extend, last_answer, rebuild};
 pub use journal::{Journal, Repairs};
 pub use jsonl::JsonlStore;
 pub use memory::MemoryStore;

@@ -23,7 +23,7 @@ use turnbuckle_tools::{
 
 use crate::{
     scene::{Still, check_promises, cut, kind, refused},
-    tools::asks,
+    tools::{asks, tools},
     watched::Watched,
 };
 
@@ -153,6 +153,38 @@ async fn a_host_that_never_reads_cannot_hold_up_a_cancellation() {
     let shown: String = events.iter().filter_map(|event| event["delta"].as_str()).collect();
     let end = events.iter().find(|event| event["type"] == "message_end").unwrap();
     assert_eq!(end["message"]["text"], shown);
+}
+
+/// Its calls may have had an effect, so the model has to learn of them, and the
+/// session goes on as it would after a restart.
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_is_dropped_while_its_tools_run_leaves_what_its_journal_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls =
+        [("a", "Look", "{}"), ("b", "Change", r#"{"what":"slow one"}"#), ("c", "Change", "{}")];
+    let provider = ScriptedProvider::new([asks(&calls), ScriptedAttempt::answer(["I see"])]);
+    let runtime = Runtime::builder(Arc::new(provider.clone()), "m").tools(tools().0).build();
+    let mut session = runtime.session_in(folder.path()).unwrap();
+    let id = session.id().to_owned();
+    let mut prompt = session.prompt("one");
+    while kind(&prompt.next().await.unwrap()) != "tool_execution_end" {}
+    drop(prompt);
+    assert_eq!(session.prompt("two").outcome().await.text, "I see");
+    let live = session.transcript().clone();
+    drop(session);
+
+    let told: Vec<String> = provider.requests()[1]
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool(result) => Some(format!("{} {}", result.call_id, result.text)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[1].contains("outcome is unknown"), "{told:?}");
+    let again = runtime.resume(folder.path(), &id).unwrap();
+    assert_eq!(*again.transcript(), live);
 }
 
 /// The executor makes a task that never waits pause; no event may be lost to that.
