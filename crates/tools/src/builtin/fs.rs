@@ -22,6 +22,9 @@ use crate::ToolError;
 /// The largest file that is held whole in memory, in bytes.
 pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
 
+/// How many small pieces are written at once, in bytes.
+const GATHERED: usize = 64 * 1024;
+
 /// Opens a regular file for reading.
 ///
 /// # Errors
@@ -90,7 +93,7 @@ pub(crate) enum StoreError {
     Failed(ToolError),
 }
 
-/// Stores a whole file: parents are made, then a sibling is written, synced and
+/// Stores a whole file, given in pieces: parents are made, then a sibling is written, synced and
 /// renamed over it. `place.metadata` is what the bytes were planned on.
 ///
 /// # Errors
@@ -99,7 +102,7 @@ pub(crate) enum StoreError {
 pub(crate) fn store(
     workspace: &Workspace,
     place: &Place,
-    bytes: &[u8],
+    pieces: &[&[u8]],
     stop: &Stop,
 ) -> Result<Stored, StoreError> {
     let (folder, name) = place.split();
@@ -112,7 +115,7 @@ pub(crate) fn store(
         if metadata.nlink() > 1 {
             check(&dir, name, place, stop, &storing)?;
             let _alone = workspace.unsteady();
-            return write_in_place(&dir, name, bytes, "it has several hard links").map_err(failed);
+            return write_in_place(&dir, name, pieces, "it has several hard links").map_err(failed);
         }
     }
     let mut file = TempFile::new(&dir).map_err(failed)?;
@@ -122,10 +125,10 @@ pub(crate) fn store(
         drop(file);
         check(&dir, name, place, stop, &storing)?;
         let _alone = workspace.unsteady();
-        return write_in_place(&dir, name, bytes, "its owner cannot be kept otherwise")
+        return write_in_place(&dir, name, pieces, "its owner cannot be kept otherwise")
             .map_err(failed);
     }
-    file.write_all(bytes).map_err(failed)?;
+    write_all(&mut file, pieces).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     check(&dir, name, place, stop, &storing)?;
     file.replace(name).map_err(failed)?;
@@ -205,16 +208,21 @@ fn adopt(file: &File, old: &Metadata) -> io::Result<bool> {
     Ok(true)
 }
 
-fn write_in_place(dir: &Dir, name: &str, bytes: &[u8], why: &'static str) -> io::Result<Stored> {
+fn write_in_place(
+    dir: &Dir,
+    name: &str,
+    pieces: &[&[u8]],
+    why: &'static str,
+) -> io::Result<Stored> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).follow(FollowSymlinks::No).nonblock(true);
     let mut file = dir.open_with(name, &options)?;
     let mut old = Vec::new();
     file.read_to_end(&mut old)?;
     let backup = back_up(dir, name, &old)?;
-    if let Err(error) = overwrite(&mut file, bytes) {
+    if let Err(error) = overwrite(&mut file, pieces) {
         // What was there has its room still, also on a full disk.
-        if overwrite(&mut file, &old).is_ok() {
+        if overwrite(&mut file, &[&old]).is_ok() {
             dir.remove_file(&backup)?;
             return Err(error);
         }
@@ -246,11 +254,19 @@ fn private() -> cap_std::fs::Permissions {
     cap_std::fs::Permissions::from_mode(0o600)
 }
 
-fn overwrite(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+fn overwrite(file: &mut File, pieces: &[&[u8]]) -> io::Result<()> {
     file.rewind()?;
-    file.write_all(bytes)?;
-    file.set_len(bytes.len() as u64)?;
+    write_all(file, pieces)?;
+    let end = file.stream_position()?;
+    file.set_len(end)?;
     file.sync_all()
+}
+
+/// Writes small pieces together and large ones as they are.
+fn write_all(file: &mut impl io::Write, pieces: &[&[u8]]) -> io::Result<()> {
+    let mut file = io::BufWriter::with_capacity(GATHERED, file);
+    pieces.iter().try_for_each(|piece| file.write_all(piece))?;
+    file.flush()
 }
 
 fn sync_folder(dir: &Dir) -> io::Result<()> {

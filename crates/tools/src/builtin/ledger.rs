@@ -48,14 +48,19 @@ pub(crate) enum Seen {
 pub(crate) struct Mark(u64);
 
 impl Ledger {
-    /// Notes content that the session itself gave a file.
-    pub(crate) fn record(&self, path: &str, bytes: &[u8]) {
-        let hash = blake3::hash(bytes);
+    /// Notes content, in pieces, that the session itself gave a file.
+    pub(crate) fn record(&self, path: &str, pieces: &[&[u8]]) {
+        let mut hasher = blake3::Hasher::new();
+        for piece in pieces {
+            hasher.update(piece);
+        }
+        let size: usize = pieces.iter().map(|piece| piece.len()).sum();
+        let bytes = (size <= KEPT_TEXT).then(|| pieces.concat());
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.changes += 1;
         let change = pages.changes;
         pages.changed.insert(path.to_owned(), change);
-        pages.know(path, hash, bytes);
+        pages.know(path, hasher.finalize(), bytes.as_deref());
     }
 
     /// The present moment, for [`Ledger::record_read`].
@@ -68,7 +73,7 @@ impl Ledger {
     pub(crate) fn record_read(&self, path: &str, hash: Hash, bytes: &[u8], began: Mark) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         if pages.changed.get(path).is_none_or(|change| *change <= began.0) {
-            pages.know(path, hash, bytes);
+            pages.know(path, hash, Some(bytes).filter(|bytes| bytes.len() <= KEPT_TEXT));
         }
     }
 
@@ -89,11 +94,11 @@ impl Ledger {
 }
 
 impl Pages {
-    fn know(&mut self, path: &str, hash: Hash, bytes: &[u8]) {
+    fn know(&mut self, path: &str, hash: Hash, text: Option<&[u8]>) {
         self.hashes.insert(path.to_owned(), hash);
         self.forget_text(path);
-        if bytes.len() <= KEPT_TEXT {
-            self.keep_text(path, bytes);
+        if let Some(text) = text {
+            self.keep_text(path, text);
         }
     }
 
@@ -122,7 +127,7 @@ mod tests {
     fn a_file_is_never_seen_then_the_same_then_changed() {
         let ledger = Ledger::default();
         assert_eq!(ledger.compare("a", b"one"), Seen::Never);
-        ledger.record("a", b"one");
+        ledger.record("a", &[b"o", b"ne"]);
         assert_eq!(ledger.compare("a", b"one"), Seen::Same);
         assert_eq!(ledger.compare("a", b"two"), Seen::Changed(Some(b"one".as_slice().into())));
     }
@@ -131,7 +136,7 @@ mod tests {
     fn a_read_that_ran_beside_a_change_does_not_hide_it() {
         let ledger = Ledger::default();
         let before = ledger.mark();
-        ledger.record("a", b"mine");
+        ledger.record("a", &[b"mine"]);
         ledger.record_read("a", blake3::hash(b"old"), b"old", before);
         assert_eq!(ledger.compare("a", b"mine"), Seen::Same);
         ledger.record_read("b", blake3::hash(b"old"), b"old", before);
@@ -144,9 +149,9 @@ mod tests {
     fn only_the_newest_small_texts_are_kept_but_every_hash() {
         let ledger = Ledger::default();
         for number in 0..=KEPT_FILES {
-            ledger.record(&number.to_string(), b"text");
+            ledger.record(&number.to_string(), &[b"text"]);
         }
-        ledger.record("large", &vec![b'x'; KEPT_TEXT + 1]);
+        ledger.record("large", &[&vec![b'x'; KEPT_TEXT], b"x"]);
         assert_eq!(ledger.compare("0", b"other"), Seen::Changed(None));
         assert_eq!(ledger.compare("1", b"other"), Seen::Changed(Some(b"text".as_slice().into())));
         assert_eq!(ledger.compare("large", b"other"), Seen::Changed(None));

@@ -15,7 +15,7 @@ const DIFF_TIME: Duration = Duration::from_millis(200);
 /// The largest diff for people, in bytes.
 const DIFF_BYTES: usize = 64 * 1024;
 /// Texts over this size are not compared line by line, in bytes.
-const DIFF_INPUT: usize = 4 * 1024 * 1024;
+pub(crate) const DIFF_INPUT: usize = 4 * 1024 * 1024;
 /// How near a name must be to be worth naming (1 is equal).
 const NEAR: f64 = 0.75;
 /// How many near names are named.

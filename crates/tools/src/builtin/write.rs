@@ -140,7 +140,7 @@ fn overwrite(
     let bytes = encoding.encode(path, &content)?;
     let seen = shared.ledger.compare(path, old);
     if old == &*bytes {
-        shared.ledger.record(path, old);
+        shared.ledger.record(path, &[old]);
         return Ok(ToolOutput::text(format!("`{path}` has exactly this content already")));
     }
     if let Seen::Changed(known) = &seen {
@@ -158,7 +158,7 @@ fn overwrite(
 }
 
 fn store(shared: &Shared, place: &Place, bytes: &[u8], stop: &Stop) -> Result<Stored, ToolError> {
-    let stored = fs::store(&shared.workspace, place, bytes, stop).map_err(|error| match error {
+    let stored = fs::store(&shared.workspace, place, &[bytes], stop).map_err(|error| match error {
         StoreError::Failed(error) => error,
         StoreError::Changed => ToolError::new(
             ErrorCode::EditStale,
@@ -168,7 +168,7 @@ fn store(shared: &Shared, place: &Place, bytes: &[u8], stop: &Stop) -> Result<St
             ),
         ),
     })?;
-    shared.ledger.record(&place.path, bytes);
+    shared.ledger.record(&place.path, &[bytes]);
     Ok(stored)
 }
 

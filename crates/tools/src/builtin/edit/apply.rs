@@ -13,7 +13,7 @@ use crate::{
         encoding::{Encoding, decode},
         fs::{self, StoreError},
         ledger::Seen,
-        text::{diff, missing, without_nul},
+        text::{DIFF_INPUT, diff, missing, without_nul},
         workspace::Place,
     },
 };
@@ -49,7 +49,15 @@ pub(crate) fn apply(
     let seen = shared.ledger.compare(path, &bytes);
     let plan =
         plan(&text, change).map_err(|error| in_view_of(&seen, path, &text, change, error))?;
-    let new = encoding.encode(path, &plan.text)?;
+    let encoded;
+    let new: Vec<&[u8]> = match encoding {
+        Encoding::Utf8 => plan.pieces().into_iter().map(str::as_bytes).collect(),
+        encoding => {
+            let text = plan.text();
+            encoded = encoding.encode(path, &text)?.into_owned();
+            vec![&encoded]
+        }
+    };
     let place = Place { path: path.clone(), metadata: Some(metadata) };
     let remark = match fs::store(&shared.workspace, &place, &new, stop) {
         Ok(stored) => stored.remark(),
@@ -65,7 +73,9 @@ pub(crate) fn apply(
         encoding => format!("; its {} kept", encoding.name()),
     };
     let result = format!("edited `{path}`: {}{kept}{}{remark}", summary(&plan), unseen(&seen));
-    Ok(ToolOutput::text(result).with_diff(diff(path, &text, &plan.text)))
+    // A file that is too large to compare is not copied for that either.
+    let after = if text.len() > DIFF_INPUT { String::new() } else { plan.text() };
+    Ok(ToolOutput::text(result).with_diff(diff(path, &text, &after)))
 }
 
 /// A mismatch is told as staleness where the session does not know the file.
@@ -104,7 +114,7 @@ fn stale(path: &str, why: &str, text: &str, change: &Change<'_>) -> ToolError {
     )
 }
 
-fn summary(plan: &Plan) -> String {
+fn summary(plan: &Plan<'_>) -> String {
     let lines: Vec<String> = plan.lines.iter().take(LISTED).map(ToString::to_string).collect();
     let more = if plan.lines.len() > LISTED { ", …" } else { "" };
     match plan.lines.len() {

@@ -30,13 +30,38 @@ pub(crate) struct Change<'a> {
 
 /// What will be done to a text.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    /// The new text.
-    pub(crate) text: String,
+pub(crate) struct Plan<'a> {
+    /// The text as it was.
+    before: &'a str,
+    /// What is put into each span, with `\n` and with `\r\n` as line break.
+    put: [String; 2],
+    /// Whether it is the latter.
+    by_pairs: Vec<bool>,
     /// Where the old text was, in bytes of the old text, in order.
     pub(crate) spans: Vec<Range<usize>>,
     /// The lines at which they start, counted from 1.
     pub(crate) lines: Vec<usize>,
+}
+
+impl Plan<'_> {
+    /// The new text in pieces, in order: a large file is not copied for a small edit.
+    pub(crate) fn pieces(&self) -> Vec<&str> {
+        let [lf, crlf] = &self.put;
+        let mut pieces = Vec::with_capacity(2 * self.spans.len() + 1);
+        let mut done = 0;
+        for (span, by_pairs) in self.spans.iter().zip(&self.by_pairs) {
+            pieces.push(self.before.get(done..span.start).unwrap_or_default());
+            pieces.push(if *by_pairs { crlf } else { lf });
+            done = span.end;
+        }
+        pieces.push(self.before.get(done..).unwrap_or_default());
+        pieces
+    }
+
+    /// The new text.
+    pub(crate) fn text(&self) -> String {
+        self.pieces().concat()
+    }
 }
 
 /// Plans a change of a text.
@@ -44,7 +69,7 @@ pub(crate) struct Plan {
 /// # Errors
 ///
 /// `INVALID_ARGUMENT`, `EDIT_NO_CHANGE`, `EDIT_NO_MATCH` or `EDIT_AMBIGUOUS`.
-pub(crate) fn plan(text: &str, change: &Change<'_>) -> Result<Plan, ToolError> {
+pub(crate) fn plan<'a>(text: &'a str, change: &Change<'_>) -> Result<Plan<'a>, ToolError> {
     let (exact, new) = (split_bom(change.old).1, split_bom(change.new).1);
     let (old, new) = (flatten(exact), flatten(new));
     if old.is_empty() {
@@ -61,7 +86,7 @@ pub(crate) fn plan(text: &str, change: &Change<'_>) -> Result<Plan, ToolError> {
     if places.is_empty() {
         return Err(explain::no_match(&flat.text, &old));
     }
-    Ok(flat.replace(bom, &places, &old, &new))
+    Ok(flat.replace(text, bom.len(), &places, &old, &new))
 }
 
 /// Every line break as `\n`.
@@ -170,8 +195,9 @@ struct Flat<'a> {
 impl<'a> Flat<'a> {
     fn new(body: &'a str) -> Self {
         let pairs = memmem::find_iter(body.as_bytes(), b"\r\n");
-        let pairs = pairs.enumerate().map(|(left_out, at)| at - left_out);
-        Self { body, text: flatten(body), pairs: pairs.collect() }
+        let pairs: Vec<usize> = pairs.enumerate().map(|(left_out, at)| at - left_out).collect();
+        let text = if pairs.is_empty() { Cow::Borrowed(body) } else { flatten(body) };
+        Self { body, text, pairs }
     }
 
     /// The byte in `body` of a byte in `text`; a line break counts whole.
@@ -197,28 +223,26 @@ impl<'a> Flat<'a> {
         only(&self.text, exact)
     }
 
-    fn replace(&self, bom: &str, places: &[usize], old: &str, new: &str) -> Plan {
+    fn replace(
+        &self,
+        before: &'a str,
+        mark: usize,
+        places: &[usize],
+        old: &str,
+        new: &str,
+    ) -> Plan<'a> {
         let (head, tail) = common_ends(old, new);
         let middle = new.get(head..new.len() - tail).unwrap_or(new);
-        let mut text = String::with_capacity(bom.len() + self.body.len() + middle.len());
-        text.push_str(bom);
-        let mut plan = Plan { text, spans: Vec::new(), lines: Vec::new() };
-        let mut done = 0;
+        let put = [middle.to_owned(), middle.replace('\n', "\r\n")];
+        let (mut spans, mut by_pairs, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
         let mut lines = Lines::default();
         for place in places {
-            let span = self.back(place + head)..self.back(place + old.len() - tail);
-            plan.text.push_str(self.body.get(done..span.start).unwrap_or_default());
-            if self.breaks_by_pairs(place + head) {
-                plan.text.push_str(&middle.replace('\n', "\r\n"));
-            } else {
-                plan.text.push_str(middle);
-            }
-            done = span.end;
-            plan.lines.push(lines.at(&self.text, *place));
-            plan.spans.push(bom.len() + span.start..bom.len() + span.end);
+            let (start, end) = (self.back(place + head), self.back(place + old.len() - tail));
+            spans.push(mark + start..mark + end);
+            by_pairs.push(self.breaks_by_pairs(place + head));
+            numbers.push(lines.at(&self.text, *place));
         }
-        plan.text.push_str(self.body.get(done..).unwrap_or_default());
-        plan
+        Plan { before, put, by_pairs, spans, lines: numbers }
     }
 
     /// Whether new line breaks at `at` are CRLF: as the line there, else the one before.

@@ -151,12 +151,12 @@ fn a_file_that_changes_between_the_plan_and_the_write_is_left_alone() {
     let stop = Stop(CancellationToken::new());
     let planned = fixture.workspace.resolve("a").unwrap();
     fixture.put("a", "other");
-    let raced = fs::store(&fixture.workspace, &planned, b"mine", &stop);
+    let raced = fs::store(&fixture.workspace, &planned, &[b"mine"], &stop);
     assert!(matches!(raced, Err(StoreError::Changed)), "{raced:?}");
     assert_eq!(fixture.get("a"), b"other");
     let planned = fixture.workspace.resolve("new").unwrap();
     fixture.put("new", "theirs");
-    let raced = fs::store(&fixture.workspace, &planned, b"mine", &stop);
+    let raced = fs::store(&fixture.workspace, &planned, &[b"mine"], &stop);
     assert!(matches!(raced, Err(StoreError::Changed)), "{raced:?}");
     assert_eq!(fixture.names(), ["a", "new"]);
 }

@@ -11,7 +11,7 @@ fn every<'a>(old: &'a str, new: &'a str) -> Change<'a> {
 }
 
 fn planned(text: &str, change: &Change<'_>) -> String {
-    plan(text, change).unwrap().text
+    plan(text, change).unwrap().text()
 }
 
 fn refused(text: &str, change: &Change<'_>) -> (ErrorCode, String) {
@@ -25,7 +25,7 @@ fn exactly_one_place_is_replaced() {
     assert_eq!(planned("a b c", &change("b ", "")), "a c");
     assert_eq!(planned("grün", &change("ü", "u")), "grun");
     let plan = plan("one\ntwo\nthree\n", &change("two\nthree", "2\nthree")).unwrap();
-    assert_eq!(plan.text, "one\n2\nthree\n");
+    assert_eq!(plan.text(), "one\n2\nthree\n");
     assert_eq!((plan.spans.first(), plan.spans.len()), (Some(&(4..7)), 1));
     assert_eq!(plan.lines, [2]);
 }
@@ -33,7 +33,7 @@ fn exactly_one_place_is_replaced() {
 #[test]
 fn every_place_is_replaced_if_asked_for() {
     let plan = plan("a\nb\na\n", &every("a", "xx")).unwrap();
-    assert_eq!(plan.text, "xx\nb\nxx\n");
+    assert_eq!(plan.text(), "xx\nb\nxx\n");
     assert_eq!(plan.lines, [1, 3]);
     assert_eq!(planned("abab", &every("ab", "ba")), "baba");
 }
@@ -138,12 +138,13 @@ proptest! {
         text in texts(), old in texts(), new in texts(), all: bool,
     ) {
         let Ok(plan) = plan(&text, &Change { old: &old, new: &new, all }) else { return Ok(()) };
+        let after = plan.text();
         let first = plan.spans.first().unwrap().start;
-        prop_assert_eq!(&plan.text.as_bytes()[..first], &text.as_bytes()[..first]);
+        prop_assert_eq!(&after.as_bytes()[..first], &text.as_bytes()[..first]);
         let behind = text.len() - plan.spans.last().unwrap().end;
-        prop_assert!(plan.text.ends_with(&text[text.len() - behind..]));
+        prop_assert!(after.ends_with(&text[text.len() - behind..]));
         // What is between the spans is there, in order.
-        let mut rest = &plan.text[first..];
+        let mut rest = &after[first..];
         for pair in plan.spans.windows(2) {
             let between = &text[pair[0].end..pair[1].start];
             let at = rest.find(between);
@@ -156,8 +157,9 @@ proptest! {
     fn undo_gives_the_file_back(text in texts(), old in texts(), new in texts()) {
         let Ok(plan) = plan(&text, &change(&old, &new)) else { return Ok(()) };
         let span = plan.spans[0].clone();
-        let end = plan.text.len() - (text.len() - span.end);
-        let undone = [&plan.text[..span.start], &text[span.clone()], &plan.text[end..]].concat();
+        let after = plan.text();
+        let end = after.len() - (text.len() - span.end);
+        let undone = [&after[..span.start], &text[span.clone()], &after[end..]].concat();
         prop_assert_eq!(undone, text);
     }
 
@@ -166,8 +168,9 @@ proptest! {
         text in "[ab\n]{0,20}", old in "[ab\n]{1,4}", new in "[xy\n]{1,4}",
     ) {
         let Ok(there) = plan(&text, &change(&old, &new)) else { return Ok(()) };
-        let Ok(back) = plan(&there.text, &change(&new, &old)) else { return Ok(()) };
-        prop_assert_eq!(back.text, text);
+        let there = there.text();
+        let Ok(back) = plan(&there, &change(&new, &old)) else { return Ok(()) };
+        prop_assert_eq!(back.text(), text);
     }
 
     #[test]
@@ -177,7 +180,7 @@ proptest! {
         let file = plan(&pairs, &change(&old, &new));
         prop_assert_eq!(flat.is_ok(), file.is_ok());
         if let (Ok(flat), Ok(file)) = (flat, file) && text.contains('\n') {
-            prop_assert_eq!(file.text, flat.text.replace('\n', "\r\n"));
+            prop_assert_eq!(file.text(), flat.text().replace('\n', "\r\n"));
         }
     }
 
