@@ -221,7 +221,7 @@ fn cpu_time() -> Duration {
 }
 
 /// A line of what Linux says of this process, in KiB.
-fn memory(line: &str) -> Option<u64> {
+pub(super) fn memory(line: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|text| text.strip_prefix(line))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()

@@ -1,9 +1,10 @@
 //! What the tools cost, against the plainest way to the same result.
 //!
-//! All of it runs in one process that is built for release; each part lists what
-//! is asked of it.
+//! All of it runs in one process that is built for release, except what has a peak
+//! of memory of its own; each part lists what is asked of it.
 
 mod files;
+mod flood;
 
 use std::process::{Command, ExitCode};
 
@@ -21,6 +22,9 @@ pub(crate) struct Args {
     /// A tenth of everything.
     #[arg(long)]
     quick: bool,
+    /// Runs one command that prints so many bytes, and nothing else.
+    #[arg(long)]
+    flood: Option<usize>,
 }
 
 /// What a part found out.
@@ -51,6 +55,9 @@ pub(super) fn start(program: &Program, runs: u32, quick: bool) -> Result<ExitCod
 
 /// Is the process that measures.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(bytes) = args.flood {
+        return flood::run(bytes).map(|()| ExitCode::SUCCESS);
+    }
     say(format_args!("{} runs; times are those of a clock on the wall\n", args.runs));
     let executor = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -58,6 +65,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .context("cannot start the executor")?;
     let mut found = Found::default();
     found.add(executor.block_on(files::measure(args))?);
+    found.add(flood::measure(args)?);
     say("");
     say(report::table(&found.checks));
     for skipped in &found.skipped {
