@@ -3,6 +3,7 @@
 //! Each task has a file. What they share: [`workspace`] runs cargo, [`course`]
 //! runs parts one after another and sums them up, [`terminal`] prints.
 
+mod agent_cases;
 mod alone;
 mod arrows;
 mod bench;

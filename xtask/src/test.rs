@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use serde_json::Value;
 
 use crate::{
-    alone, arrows, conformance,
+    agent_cases, alone, arrows, conformance,
     counts::{self, Tally},
     course::{Course, Outcome},
     faults,
@@ -53,6 +53,7 @@ pub(crate) fn all_parts(workspace: &Workspace, args: &Args, course: &mut Course)
     course.part("alone", || alone::run(workspace));
     course.part("faults", || faults::part(args.seed));
     course.part("errors", || Ok(conformance::errors_part(workspace, args.require_corpus)));
+    course.part("agent cases", || agent_cases::part(workspace, args.require_corpus));
     course.part("conformance", || Ok(conformance::part(workspace, args.require_corpus, args.seed)));
 }
 
