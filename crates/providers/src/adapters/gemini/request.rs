@@ -89,12 +89,14 @@ fn written(
     generation: &Map<String, Value>,
 ) -> serde_json::Result<Bytes> {
     let mut fields = Fields::new(&request.extra_body);
-    if let Some(system) = request.system.as_deref().filter(|text| !text.is_empty()) {
-        fields.put("systemInstruction", &json!({"parts": [{"text": system}]}))?;
-    }
+    let system = request.system.as_deref().filter(|text| !text.is_empty());
+    fields.put_some("systemInstruction", system.map(|text| json!({"parts": [{"text": text}]})))?;
     fields.messages("contents", None::<()>)?;
     fields.put_written("tools", tools)?;
-    merge(&mut fields, TOOL_CONFIG, &tool_config(&request.tool_choice))?;
+    // The API refuses a choice among no tools.
+    let offered = !tools.is_empty() || fields.theirs("tools").is_some();
+    let choice = if offered { &request.tool_choice } else { &ToolChoice::Auto };
+    merge(&mut fields, TOOL_CONFIG, &tool_config(choice))?;
     merge(&mut fields, GENERATION_CONFIG, generation)?;
     let model = request.model.clone();
     let key = Key { dialect: DIALECT, server: "", model, options: [false; 3] };

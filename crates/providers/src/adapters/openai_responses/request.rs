@@ -78,8 +78,11 @@ pub(super) fn body(request: &ChatRequest, options: &Options, host: &str) -> Resu
     fields.put_some("instructions", request.system.as_deref().filter(|text| !text.is_empty()))?;
     fields.messages("input", None::<()>)?;
     fields.put_written("tools", &tools)?;
-    fields.put_some("tool_choice", Choice::of(&request.tool_choice))?;
-    fields.put_some("parallel_tool_calls", request.parallel_tool_calls)?;
+    // Without tools, OpenAI refuses what is said about them.
+    if !tools.is_empty() || fields.theirs("tools").is_some() {
+        fields.put_some("tool_choice", Choice::of(&request.tool_choice))?;
+        fields.put_some("parallel_tool_calls", request.parallel_tool_calls)?;
+    }
     fields.put_some("max_output_tokens", request.max_output_tokens)?;
     fields.put_some("temperature", request.temperature)?;
     let effort = request.reasoning_effort.as_deref();

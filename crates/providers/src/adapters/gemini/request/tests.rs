@@ -183,6 +183,19 @@ fn fields_of_the_host_win_and_are_merged_where_several_things_live() {
 }
 
 #[test]
+fn a_choice_is_told_only_beside_tools() {
+    let mut request = ChatRequest::new("m").with_message(Message::User("x".into()));
+    for choice in [ToolChoice::None, ToolChoice::Required] {
+        request.tool_choice = choice;
+        assert_eq!(written(&request).get(TOOL_CONFIG), None);
+        // The host's own tools are some.
+        request.extra_body.insert("tools".into(), json!([{"googleSearch": {}}]));
+        assert!(written(&request).get(TOOL_CONFIG).is_some());
+        request.extra_body.clear();
+    }
+}
+
+#[test]
 fn a_schema_that_cannot_be_sent_is_named_with_its_tool_and_place() {
     let node = json!({"type": "object", "properties": {"next": {"$ref": "#"}}});
     let mut request = ChatRequest::new("m");

@@ -115,6 +115,20 @@ fn tool_choices_are_words_or_a_tool() {
 }
 
 #[test]
+fn nothing_is_said_about_tools_without_any() {
+    let mut request = ChatRequest::new("m").with_message(Message::User("x".into()));
+    (request.tool_choice, request.parallel_tool_calls) = (ToolChoice::Required, Some(false));
+    let said = |request: &ChatRequest| {
+        let body = written(request);
+        ["tool_choice", "parallel_tool_calls"].map(|name| body.get(name).is_some())
+    };
+    assert_eq!(said(&request), [false, false]);
+    // The host's own tools are some.
+    request.extra_body.insert("tools".into(), json!([{"type": "web_search"}]));
+    assert_eq!(said(&request), [true, true]);
+}
+
+#[test]
 fn encrypted_reasoning_is_not_asked_of_models_that_do_not_reason() {
     let asked = |model: &str, wish| {
         let options = Options { encrypted_reasoning: wish, ..Options::default() };
