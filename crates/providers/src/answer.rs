@@ -228,4 +228,11 @@ pub(crate) trait Dialect: Send {
 
     /// A whole JSON body in answer to a streaming request.
     fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop>;
+
+    /// The message in the provider's own words, once the answer is over. For a dialect
+    /// whose answer may go on after its finish reason; others tell it with that.
+    fn native(&mut self, answer: &Answer) -> Option<Native> {
+        let _ = answer;
+        None
+    }
 }

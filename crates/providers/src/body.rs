@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use turnbuckle_errors::{ErrorBody, Protocol};
 
 use crate::{
-    MAX_ANSWER_BYTES,
+    CompletedMessage, MAX_ANSWER_BYTES,
     answer::{Answer, Dialect, Stop},
     sse::{Frame, SseDecoder, Stopped},
 };
@@ -100,6 +100,14 @@ impl<D: Dialect> BodyDecoder<D> {
             ))) => ControlFlow::Continue(()),
             other => other,
         }
+    }
+
+    /// The whole message, once, if the provider said that it ended.
+    pub(crate) fn complete(&mut self) -> Option<CompletedMessage> {
+        if let Some(native) = self.dialect.native(&self.answer) {
+            self.answer.native(native);
+        }
+        self.answer.complete()
     }
 
     /// Whether the answer itself has begun: any event, or the start of a JSON body.

@@ -99,7 +99,7 @@ impl<D: Dialect> Intake<D> {
     /// The outcome, once, if the answer has ended.
     pub(crate) fn conclude(&mut self) -> Option<Result<CompletedMessage, Failure>> {
         let (fact, broken) = match self.end.take()? {
-            End::Complete => match self.decoder.answer.complete() {
+            End::Complete => match self.decoder.complete() {
                 Some(message) => return Some(Ok(message)),
                 None => (Some(Fact::Protocol(self.decoder.shortfall())), None),
             },

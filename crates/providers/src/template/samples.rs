@@ -2,7 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::answer::{Answer, Dialect, Stop};
+use crate::{
+    Native,
+    answer::{Answer, Dialect, Stop},
+};
 
 impl Dialect for Box<dyn Dialect> {
     fn event(&mut self, answer: &mut Answer, name: &str, data: &str) -> ControlFlow<Stop> {
@@ -11,6 +14,10 @@ impl Dialect for Box<dyn Dialect> {
 
     fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
         (**self).document(answer, body)
+    }
+
+    fn native(&mut self, answer: &Answer) -> Option<Native> {
+        (**self).native(answer)
     }
 }
 

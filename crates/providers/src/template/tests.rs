@@ -256,7 +256,7 @@ fn given(dialect: Box<dyn Dialect>, body: &[u8], chunk: usize) -> (Vec<StreamEve
     let ended = decoder.end();
     events.extend(std::iter::from_fn(|| decoder.answer.take_event()));
     let usage = decoder.answer.reported_usage();
-    let rest = format!("{flow:?} {ended:?} {usage:?} {:?}", decoder.answer.complete());
+    let rest = format!("{flow:?} {ended:?} {usage:?} {:?}", decoder.complete());
     (events, rest)
 }
 

@@ -1,6 +1,6 @@
 //! The message in Google's own words, in the making: what has to go back as it came.
 
-use std::{mem, ops::Range};
+use std::ops::Range;
 
 use serde::Serialize;
 
@@ -16,7 +16,6 @@ pub(super) struct Kept {
     tells_more: bool,
     /// Something could not be kept, so that nothing can be sent back.
     given_up: bool,
-    news: bool,
 }
 
 #[derive(Debug)]
@@ -32,21 +31,19 @@ impl Kept {
     /// signature may be joined; those with one may not.
     pub(super) fn text(&mut self, at: Range<usize>) {
         match self.parts.last_mut() {
-            _ if at.is_empty() => return,
+            _ if at.is_empty() => {}
             Some(KeptPart::Text(last)) => last.end = at.end,
             _ => self.parts.push(KeptPart::Text(at)),
         }
-        self.news = true;
     }
 
     /// The same for reasoning.
     pub(super) fn thought(&mut self, at: Range<usize>) {
         match self.parts.last_mut() {
-            _ if at.is_empty() => return,
+            _ if at.is_empty() => {}
             Some(KeptPart::Thought(last)) => last.end = at.end,
             _ => self.parts.push(KeptPart::Thought(at)),
         }
-        self.news = true;
     }
 
     /// A part as it came.
@@ -57,7 +54,6 @@ impl Kept {
         }
         self.parts.push(KeptPart::Exact(json));
         self.tells_more |= tells_more;
-        self.news = true;
         Ok(())
     }
 
@@ -66,22 +62,17 @@ impl Kept {
         self.given_up = true;
     }
 
-    /// Whether there is something to keep that was not told yet.
-    pub(super) const fn has_news(&self) -> bool {
-        self.tells_more && !self.given_up && self.news
-    }
-
     /// The parts, each as JSON; `None` where text and calls say everything.
-    pub(super) fn parts(&mut self, text: &str, reasoning: &str) -> Option<Vec<String>> {
-        if !mem::take(&mut self.news) || !self.tells_more || self.given_up {
+    pub(super) fn parts(self, text: &str, reasoning: &str) -> Option<Vec<String>> {
+        if !self.tells_more || self.given_up {
             return None;
         }
-        let written = |part: &KeptPart| match part {
-            KeptPart::Text(at) => plain(text.get(at.clone())?, None),
-            KeptPart::Thought(at) => plain(reasoning.get(at.clone())?, Some(true)),
-            KeptPart::Exact(json) => Some(json.clone()),
+        let written = |part| match part {
+            KeptPart::Text(at) => plain(text.get(at)?, None),
+            KeptPart::Thought(at) => plain(reasoning.get(at)?, Some(true)),
+            KeptPart::Exact(json) => Some(json),
         };
-        self.parts.iter().map(written).collect()
+        self.parts.into_iter().map(written).collect()
     }
 }
 

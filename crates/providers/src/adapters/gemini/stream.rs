@@ -92,6 +92,14 @@ impl Dialect for Responses {
     fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
         self.one_or_many(answer, body)
     }
+
+    fn native(&mut self, answer: &Answer) -> Option<Native> {
+        let so_far = answer.so_far();
+        let kept = std::mem::take(&mut self.kept);
+        let parts = kept.parts(so_far.text_so_far(), so_far.reasoning_so_far())?;
+        let model = std::mem::take(&mut self.model);
+        Some(Native { dialect: DIALECT.to_owned(), model, parts })
+    }
 }
 
 impl Responses {
@@ -174,13 +182,6 @@ impl Responses {
             }
             // An answer that is called broken is broken, also when it seems whole.
             Finish::BrokenOff(stop) => return ControlFlow::Break(stop),
-        }
-        if answer.is_finished() && self.kept.has_news() {
-            let so_far = answer.so_far();
-            if let Some(parts) = self.kept.parts(so_far.text_so_far(), so_far.reasoning_so_far()) {
-                let model = self.model.clone();
-                answer.native(Native { dialect: DIALECT.to_owned(), model, parts });
-            }
         }
         ControlFlow::Continue(())
     }

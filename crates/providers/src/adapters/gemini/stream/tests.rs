@@ -94,6 +94,19 @@ fn every_response_may_say_stop_and_the_last_word_counts() {
 }
 
 #[test]
+fn what_follows_a_stop_is_kept_with_what_came_before_it() {
+    let signed = r#"{"text":"a","thoughtSignature":"c2ln"}"#;
+    let first = last(signed, "STOP");
+    let message = whole(&[&first, &last(r#"{"text":"b"}"#, "STOP"), &last("", "STOP")]);
+    assert_eq!(native(&message), [signed, r#"{"text":"b"}"#]);
+    // A later part that cannot go back leaves no half of the message to send.
+    let torn = r#"{"text":"b\ud83d","thoughtSignature":"Zw=="}"#;
+    let message = whole(&[&first, &last(torn, "STOP")]);
+    assert_eq!(message.message().text, "ab\u{fffd}");
+    assert_eq!(message.message().native, None);
+}
+
+#[test]
 fn a_blocked_prompt_is_filtered_and_no_empty_success() {
     let message = whole(&[r#"{"promptFeedback":{"blockReason":"OTHER"},"candidates":[]}"#]);
     assert_eq!(message.finish(), FinishReason::ContentFilter);
