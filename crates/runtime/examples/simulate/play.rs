@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use tokio::time::Instant;
-use turnbuckle_providers::Provider;
+use turnbuckle_providers::{Message, Provider};
 use turnbuckle_runtime::{
     Event, PromptOutcome, Record, RecoveryPolicy, Runtime, Session, World,
     recovery::{AlwaysMode, OverCap},
@@ -41,11 +41,17 @@ pub(crate) struct Theatre {
     clamp: Runtime,
     always: Runtime,
     sabotage: Option<Sabotage>,
+    /// Whether the sessions are asked for their histories after the script, and not
+    /// for one more request.
+    brief: bool,
 }
 
 /// Everything that was seen of one run.
 pub(crate) struct Played {
     pub(crate) policy: Policy,
+    /// The history of the session after the script, and of one that was rebuilt from
+    /// the journal, where no prompt asks for more.
+    pub(crate) histories: Option<[Vec<Message>; 2]>,
     pub(crate) prompts: Vec<PlayedPrompt>,
     pub(crate) asked: Vec<Asked>,
     pub(crate) digests: Vec<Digest>,
@@ -128,7 +134,12 @@ impl Theatre {
         always.always = Some(AlwaysMode::default());
         let default = runtime(RecoveryPolicy::default());
         let (clamp, always) = (runtime(clamp), runtime(always));
-        Ok(Self { tokio, stage, default, clamp, always, sabotage })
+        Ok(Self { tokio, stage, default, clamp, always, sabotage, brief: false })
+    }
+
+    /// Plays no more prompts than the script has.
+    pub(crate) fn brief(self) -> Self {
+        Self { brief: true, ..self }
     }
 
     const fn runtime(&self, policy: Policy) -> &Runtime {
@@ -143,11 +154,12 @@ impl Theatre {
     pub(crate) fn play(&self, script: &Script) -> Played {
         self.tokio.block_on(async {
             self.stage.clear(script.crash, self.sabotage);
-            let prompts = self.play_all(script).await;
+            let mut histories = None;
+            let prompts = self.play_all(script, &mut histories).await;
             let state = self.stage.clear(None, None);
             let (asked, digests, tool_runs) = (state.asked, state.digests, state.tool_runs);
             let policy = script.policy;
-            let mut played = Played { policy, prompts, asked, digests, tool_runs };
+            let mut played = Played { policy, histories, prompts, asked, digests, tool_runs };
             if let Some(sabotage) = self.sabotage {
                 sabotage.tamper(&mut played);
             }
@@ -155,7 +167,11 @@ impl Theatre {
         })
     }
 
-    async fn play_all(&self, script: &Script) -> Vec<PlayedPrompt> {
+    async fn play_all(
+        &self,
+        script: &Script,
+        histories: &mut Option<[Vec<Message>; 2]>,
+    ) -> Vec<PlayedPrompt> {
         let mut played = Vec::with_capacity(script.prompts.len() + 2);
         let mut session = self.runtime(script.policy).session(self.journal());
         for (at, prompt) in script.prompts.iter().enumerate() {
@@ -175,11 +191,15 @@ impl Theatre {
             let text = format!("user: {at} again");
             played.push(self.play_prompt(&mut session, Role::Resumed, text, &rest).await);
         }
-        let before = {
-            let mut state = self.stage.lock();
-            state.crash = None;
-            state.records.clone()
-        };
+        self.stage.lock().crash = None;
+        if self.brief {
+            let own = session.transcript().messages().to_vec();
+            let records = std::mem::take(&mut self.stage.lock().records);
+            let twin = self.reopened(script.policy, records).await;
+            *histories = Some([own, twin.transcript().messages().to_vec()]);
+            return played;
+        }
+        let before = self.stage.lock().records.clone();
         let next = PromptScript::default();
         played.push(self.play_prompt(&mut session, Role::Next, NEXT.into(), &next).await);
         let twin = self.reopened(script.policy, before).await;

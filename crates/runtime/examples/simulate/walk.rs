@@ -30,7 +30,7 @@ const WALKED: &[Act] = &[Act::Look, Act::Change];
 pub(crate) fn walk(depth: usize, threads: usize, plant: Option<Sabotage>) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut open = Vec::new();
-    let theatre = Theatre::new(plant, WALKED)?;
+    let theatre = Theatre::new(plant, WALKED)?.brief();
     let shared = SHARED_DEPTH.min(depth);
     descend(&theatre, &mut Vec::new(), shared, &mut tally, &mut |path| open.push(path.to_vec()));
     if depth == shared {
@@ -40,7 +40,7 @@ pub(crate) fn walk(depth: usize, threads: usize, plant: Option<Sabotage>) -> Res
     let sum = Mutex::new(tally);
     thread::scope(|scope| {
         let work = || -> Result<()> {
-            let theatre = Theatre::new(plant, WALKED)?;
+            let theatre = Theatre::new(plant, WALKED)?.brief();
             let mut own = Tally::default();
             while let Some(path) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
                 let mut path = path.clone();

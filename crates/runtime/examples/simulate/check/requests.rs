@@ -61,6 +61,11 @@ pub(super) fn check(played: &Played, findings: &mut Findings) {
             history.reopen(prompt, findings);
         }
     }
+    if let Some([own, rebuilt]) = &played.histories {
+        findings.equal(REBUILT, rebuilt.as_slice(), own.as_slice());
+        let wrong = history.differs(own, false);
+        findings.holds(EXACT, wrong.is_none(), || wrong.unwrap_or_default());
+    }
 }
 
 fn digests(played: &Played, prompt: &PlayedPrompt, findings: &mut Findings) {
