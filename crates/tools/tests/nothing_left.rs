@@ -18,7 +18,7 @@ use turnbuckle_tools::{
 
 const CALLS: usize = 1000;
 /// How many run at once.
-const AT_ONCE: usize = 24;
+const AT_ONCE: usize = 64;
 /// What the children sleep for: nothing else on the machine has it as an argument.
 const FOREVER: &str = "99991777";
 

@@ -25,6 +25,8 @@ fn an_edit_that_fails_twice_ends_the_run_and_shows_both_mismatches() {
     assert_eq!(mismatches.len(), 2);
     let told = |text: &Value| text.as_str().unwrap().contains("`old_string` is not in the file");
     assert!(mismatches.iter().all(told), "{mismatches:?}");
+    let difference = |text: &Value| text.as_str().unwrap().contains("first difference at line 1");
+    assert!(mismatches.iter().all(difference), "{mismatches:?}");
     assert_eq!(stage.asked().len(), 3, "the last step is never asked for");
     let file = stage.workspace().join("greeting.txt");
     assert_eq!(fs::read_to_string(file).unwrap(), "Hello, world!\n");

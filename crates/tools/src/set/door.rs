@@ -159,7 +159,15 @@ impl PromptTools {
     }
 }
 
-/// A call that may run. Only [`PromptTools::admit`] makes one.
+/// A call that may run. Only [`PromptTools::admit`] makes one: without it nothing
+/// can be handed to [`PromptTools::run`].
+///
+/// ```compile_fail
+/// # use turnbuckle_tools::{Admitted, Call, PromptTools, ToolContext};
+/// # async fn run(tools: &PromptTools, call: &Call, context: &ToolContext) {
+/// tools.run(call, Admitted {}, context).await;
+/// # }
+/// ```
 pub struct Admitted {
     registered: Arc<Registered>,
     input: Value,
