@@ -127,6 +127,12 @@ impl Answer {
         self.assembler.cut_call(index);
     }
 
+    /// The limit was reached; see [`Assembler::cut_free_text`].
+    #[cfg(feature = "openai-chat")]
+    pub(crate) fn cut_free_text(&mut self) {
+        self.assembler.cut_free_text();
+    }
+
     pub(crate) fn finish(&mut self, finish: FinishReason, raw: &str) {
         // Said again it is no progress: the grace after it must end.
         self.progressed |= !self.is_finished();

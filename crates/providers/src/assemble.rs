@@ -163,6 +163,15 @@ impl Assembler {
         }
     }
 
+    /// The limit was reached. Free text does not show whether it was cut, so the last
+    /// call can never be run if it takes some.
+    #[cfg(feature = "openai-chat")]
+    pub(crate) fn cut_free_text(&mut self) {
+        if let Some(call) = self.calls.last_mut() {
+            call.broken_off |= call.free_text;
+        }
+    }
+
     /// The provider said why the message ended. The first word counts.
     pub fn finish(&mut self, finish: FinishReason, raw: Option<&str>) {
         self.finish.get_or_insert_with(|| (finish, raw.map(str::to_owned)));

@@ -300,4 +300,5 @@ impl<D: Dialect> PollEvents for AnswerStream<D> {
 }
 
 #[cfg(test)]
+#[cfg(feature = "openai-chat")]
 mod tests;

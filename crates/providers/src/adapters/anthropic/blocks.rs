@@ -11,8 +11,12 @@ use serde_json::value::RawValue;
 use super::wire::Block as WireBlock;
 use crate::{Assembler, FinishReason, MAX_ANSWER_BYTES, TooLarge, halves::Mender, loose::Fields};
 
-/// What a block counts for besides its bytes.
-const BLOCK_BYTES: usize = 1024;
+/// What a block counts for besides its bytes, so that no server can begin blocks
+/// without end: some thousand of them fill an answer.
+const BLOCK_BYTES: usize = 16 * 1024;
+
+/// The most fields that deltas may add to a block. None is known to add more than two.
+const MAX_EXTRAS: usize = 64;
 
 /// The blocks so far, in order of their beginning.
 #[derive(Debug, Default)]
@@ -182,9 +186,13 @@ impl Block {
     }
 
     /// A delta of a kind that we do not know: texts are appended, anything else
-    /// replaces what was there. `compaction_delta` reads rightly this way.
-    pub(super) fn merge(&mut self, delta: &RawValue) {
-        let Ok(fields) = serde_json::from_str::<Fields<'_>>(delta.get()) else { return };
+    /// replaces what was there. `compaction_delta` reads rightly this way. Says whether
+    /// the block could keep it.
+    pub(super) fn merge(&mut self, delta: &RawValue) -> bool {
+        let Ok(fields) = serde_json::from_str::<Fields<'_>>(delta.get()) else { return true };
+        if self.extras.len() + fields.0.len() > MAX_EXTRAS {
+            return false;
+        }
         self.opaque = true;
         for (name, value) in fields.0.iter().filter(|(name, _)| name != "type") {
             match serde_json::from_str::<String>(value.get()) {
@@ -199,6 +207,7 @@ impl Block {
                 }
             }
         }
+        true
     }
 
     fn extra(&mut self, name: &str, fresh: impl FnOnce() -> Extra) -> &mut Extra {

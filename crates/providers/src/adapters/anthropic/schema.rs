@@ -12,6 +12,9 @@ use crate::{
 /// The longest name of a tool.
 const MAX_NAME: usize = 128;
 
+/// How many references may lead into each other in the schema of an answer.
+const MAX_WITHIN: usize = 32;
+
 /// A part of a request that the API would refuse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refused {
@@ -46,6 +49,8 @@ pub(super) enum Problem {
         "its schema at `{0}` refers to what it is part of, and this API follows no recursion in answers; write the levels out"
     )]
     Recursion(String),
+    #[error("its schema at `{0}` leads through too many references; write some of them out")]
+    Deep(String),
 }
 
 /// The schemas of the tools as they are sent, once these were checked.
@@ -75,7 +80,7 @@ pub(super) fn checked(tools: &[ToolDefinition]) -> Result<Vec<Cow<'_, Value>>, R
 pub(super) fn check_format(format: &ResponseFormat) -> Result<(), Refused> {
     let refuse = |problem| Refused::Format { name: format.name.clone(), problem };
     schema::of_arguments(&format.schema).map_err(|bad| refuse(bad.into()))?;
-    recursion(&format.schema).map_or(Ok(()), |path| Err(refuse(Problem::Recursion(path))))
+    recursion(&format.schema).map_or(Ok(()), |problem| Err(refuse(problem)))
 }
 
 /// The root of a tool's schema as the API wants it: `"type":"object"`, and no choice.
@@ -100,8 +105,8 @@ fn root(tool: &ToolDefinition) -> Result<Cow<'_, Value>, Refused> {
     Ok(Cow::Owned(schema))
 }
 
-/// The path of a reference that leads into a definition around it, if there is one.
-fn recursion(schema: &Value) -> Option<String> {
+/// A reference that leads into a definition around it, or too deep, if there is one.
+fn recursion(schema: &Value) -> Option<Problem> {
     follow(schema, schema, "#", &mut Vec::new(), &mut HashSet::new())
 }
 
@@ -111,7 +116,7 @@ fn follow<'a>(
     path: &str,
     within: &mut Vec<&'a str>,
     done: &mut HashSet<&'a str>,
-) -> Option<String> {
+) -> Option<Problem> {
     match at {
         Value::Array(items) => items
             .iter()
@@ -126,11 +131,14 @@ fn follow<'a>(
             };
             let reference = reference.as_str();
             if reference == "#" || within.contains(&reference) {
-                return Some(here);
+                return Some(Problem::Recursion(here));
             }
             // A definition that is known to end is not walked again.
             if done.contains(reference) {
                 return None;
+            }
+            if within.len() >= MAX_WITHIN {
+                return Some(Problem::Deep(here));
             }
             let target = root.pointer(reference.strip_prefix('#')?)?;
             within.push(reference);
@@ -211,5 +219,14 @@ mod tests {
             let said = check_format(schema).unwrap_err().to_string();
             assert!(said.contains("`answer`") && said.contains("$ref`"), "{said}");
         }
+        // A chain without an end in sight does not exhaust the stack.
+        let link =
+            |n: usize| json!({"properties": {"next": {"$ref": format!("#/$defs/D{}", n + 1)}}});
+        let mut defs: serde_json::Map<_, _> =
+            (0..5000).map(|n| (format!("D{n}"), link(n))).collect();
+        defs.insert("D5000".into(), json!({"type": "string"}));
+        let chain = json!({"properties": {"a": {"$ref": "#/$defs/D0"}}, "$defs": defs});
+        let said = check_format(chain).unwrap_err().to_string();
+        assert!(said.contains("too many references"), "{said}");
     }
 }

@@ -16,6 +16,7 @@ mod native;
 mod request;
 mod stream;
 mod think;
+mod usage;
 mod wire;
 
 use std::{fmt, sync::Arc};

@@ -12,7 +12,7 @@ use super::{
     wire::{Call, Chunk, Delta, Function, Gives},
 };
 use crate::{
-    TooLarge,
+    FinishReason, TooLarge,
     answer::{Answer, Dialect, Stop},
     assemble::WireCall,
     halves::{self, Mender},
@@ -354,6 +354,9 @@ fn finish_with(answer: &mut Answer, word: &str) -> ControlFlow<Stop> {
     }
     match finish(word) {
         Finish::Reason(reason) => {
+            if reason == FinishReason::Length && !answer.is_finished() {
+                answer.cut_free_text();
+            }
             answer.finish(reason, word);
             ControlFlow::Continue(())
         }

@@ -12,6 +12,7 @@ use serde::{
 use serde_json::value::RawValue;
 use turnbuckle_errors::Usage;
 
+use super::usage::WireUsage;
 use crate::halves;
 use crate::loose::{Count, List, Object, Says, Text, nothing_for};
 
@@ -413,65 +414,4 @@ pub(super) struct Custom<'a> {
     pub(super) name: Text<'a>,
     #[serde(borrow)]
     pub(super) input: Text<'a>,
-}
-
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-pub(super) struct WireUsage {
-    prompt_tokens: Count,
-    completion_tokens: Count,
-    total_tokens: Count,
-    prompt_tokens_details: Object<InputDetails>,
-    completion_tokens_details: Object<OutputDetails>,
-    /// Moonshot.
-    cached_tokens: Count,
-    /// DeepSeek.
-    prompt_cache_hit_tokens: Count,
-    /// Seen on Perplexity and Together.
-    reasoning_tokens: Count,
-}
-
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-struct InputDetails {
-    cached_tokens: Count,
-}
-
-#[derive(Debug, Default, Clone, Deserialize)]
-#[serde(default)]
-struct OutputDetails {
-    reasoning_tokens: Count,
-}
-
-impl WireUsage {
-    /// The counts made disjoint.
-    fn read(&self) -> Usage {
-        let cached = self.prompt_tokens_details.0.cached_tokens.0;
-        let cached = cached.or(self.cached_tokens.0).or(self.prompt_cache_hit_tokens.0);
-        let reasoning = self.completion_tokens_details.0.reasoning_tokens.0;
-        let reasoning = reasoning.or(self.reasoning_tokens.0);
-        let prompt = self.prompt_tokens.0;
-        Usage {
-            input_tokens: prompt.map(|prompt| prompt.saturating_sub(cached.unwrap_or(0))),
-            output_tokens: self.visible_output(reasoning.unwrap_or(0)),
-            cached_tokens: cached,
-            reasoning_tokens: reasoning,
-            ..Usage::default()
-        }
-    }
-
-    /// The answer without its reasoning. OpenAI counts reasoning into the answer;
-    /// xAI beside it, which its total shows.
-    fn visible_output(&self, reasoning: u64) -> Option<u64> {
-        let completion = self.completion_tokens.0?;
-        let beside =
-            self.prompt_tokens.0.zip(self.total_tokens.0).is_some_and(|(prompt, total)| {
-                total == prompt.saturating_add(completion).saturating_add(reasoning)
-            });
-        Some(if beside {
-            completion
-        } else {
-            completion.checked_sub(reasoning).unwrap_or(completion)
-        })
-    }
 }

@@ -7,7 +7,7 @@ use super::wire::{Item, Parts, Place};
 use crate::{Arguments, MAX_ANSWER_BYTES, TooLarge, halves::Mender};
 
 /// The most items of one answer. The longest seen has some forty.
-const MAX_ITEMS: usize = 4096;
+pub(super) const MAX_ITEMS: usize = 4096;
 
 /// The items in the order in which they came.
 #[derive(Debug, Default)]

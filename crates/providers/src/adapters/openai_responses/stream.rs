@@ -10,7 +10,7 @@ use turnbuckle_errors::Protocol;
 use super::{
     DIALECT,
     facts::{ending, failed, in_band},
-    items::{Items, Kind, Slot},
+    items::{Items, Kind, MAX_ITEMS, Slot},
     wire::{Around, Event, Item, Place, Response},
 };
 use crate::{
@@ -361,6 +361,9 @@ impl Responses {
     /// Items that only the last event tells. ChatGPT's tells none at all, and what it
     /// tells under new ids came before: text counts only where none was streamed.
     fn leftovers(&mut self, answer: &mut Answer, response: &Response<'_>) -> Result<(), TooLarge> {
+        if response.output.0.len() > MAX_ITEMS {
+            return Err(TooLarge);
+        }
         let texts = [Kind::Message, Kind::Reasoning];
         let streamed = texts.map(|kind| self.items.any(kind).then_some(kind));
         for (position, raw) in response.output.0.iter().enumerate() {

@@ -403,3 +403,25 @@ fn text_of_a_block_that_never_began_is_shown_but_not_sent_back() {
     assert_eq!(message.message().reasoning, "so \"so\" ");
     assert_eq!(parts(&message), [""; 0]);
 }
+
+#[test]
+fn a_server_cannot_begin_blocks_or_fields_without_end() {
+    let begin = r#"{"type":"content_block_start","content_block":{"type":"text","text":""}}"#;
+    let many = vec![begin; 5000];
+    let too_large = (ErrorCode::StreamFailed, "protocol.answer_too_large");
+    assert_eq!(failed(&stream(&many)), too_large);
+    // More fields than any block has are shown to nobody and sent back to nobody.
+    let odd = |n: usize| {
+        format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"x","f{n}":1}}}}"#)
+    };
+    let kept = |count: usize| {
+        let deltas: Vec<String> = (0..count).map(odd).collect();
+        let mut events = vec![START, TEXT, HI];
+        events.extend(deltas.iter().map(String::as_str));
+        events.extend([STOP_0, END_TURN]);
+        let message = whole(&events);
+        assert_eq!(message.message().text, "hi");
+        parts(&message).len()
+    };
+    assert_eq!((kept(64), kept(65)), (1, 0));
+}

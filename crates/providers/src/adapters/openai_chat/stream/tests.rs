@@ -126,6 +126,52 @@ fn the_last_token_counts_win_and_an_empty_report_does_not() {
 }
 
 #[test]
+fn what_was_written_to_a_cache_is_no_part_of_the_input() {
+    for (usage, input) in [
+        // OpenRouter.
+        (
+            r#"{"prompt_tokens":100,"prompt_tokens_details":{"cached_tokens":30,"cache_write_tokens":50}}"#,
+            20,
+        ),
+        // LiteLLM.
+        (
+            r#"{"prompt_tokens":100,"cache_creation_input_tokens":50,"prompt_tokens_details":{"cached_tokens":30,"cache_creation_tokens":50}}"#,
+            20,
+        ),
+        (r#"{"prompt_tokens":100,"cached_tokens":30,"cache_creation_input_tokens":50}"#, 20),
+        // More than there was to write: it was counted beside the prompt.
+        (r#"{"prompt_tokens":40,"cached_tokens":30,"cache_creation_input_tokens":50}"#, 10),
+    ] {
+        let message = whole(&[TEXT, FINISH, &format!(r#"{{"choices":[],"usage":{usage}}}"#)]);
+        let usage = message.usage();
+        assert_eq!(
+            (usage.input_tokens, usage.cached_tokens, usage.cache_write_tokens),
+            (Some(input), Some(30), Some(50)),
+        );
+    }
+    let message = whole(&[TEXT, FINISH, r#"{"choices":[],"usage":{"prompt_tokens":5}}"#]);
+    assert_eq!(message.usage().cache_write_tokens, None, "unknown is not nothing");
+}
+
+#[test]
+fn free_text_that_the_limit_may_have_cut_is_not_whole() {
+    let call = |id: &str, input: &str| {
+        format!(
+            r#"{{"choices":[{{"delta":{{"tool_calls":[{{"id":"{id}","custom":{{"name":"sh","input":"{input}"}}}}]}}}}]}}"#
+        )
+    };
+    let (first, second) = (call("a", "ls"), call("b", "rm -rf /tmp/x"));
+    let told = |word: &str| {
+        let end = format!(r#"{{"choices":[{{"finish_reason":"{word}"}}]}}"#);
+        let calls = whole(&[&first, &second, &end]).into_message().tool_calls;
+        calls.into_iter().map(|call| call.arguments).collect::<Vec<_>>()
+    };
+    let text = |text: &str| Arguments::Whole(format!("{text:?}"));
+    assert_eq!(told("tool_calls"), [text("ls"), text("rm -rf /tmp/x")]);
+    assert_eq!(told("length"), [text("ls"), Arguments::Broken("rm -rf /tmp/x".into())]);
+}
+
+#[test]
 fn reasoning_is_taken_out_of_the_answer_unless_it_was_counted_beside() {
     for (usage, output) in [
         // OpenAI: reasoning is part of the answer.

@@ -472,4 +472,8 @@ fn an_answer_without_end_is_bounded() {
         ));
     }
     assert_eq!(failed(&body).1, "protocol.answer_too_large");
+    // All of them in the last event, told by nothing that came before.
+    let list = vec![json!({"type": "message"}); 5000];
+    let last = json!({"type": "response.completed", "response": {"output": list}});
+    assert_eq!(failed(&stream(&[text("a"), last])).1, "protocol.answer_too_large");
 }
