@@ -8,6 +8,7 @@ mod decisions;
 mod hands;
 mod journal;
 mod kind;
+mod mail;
 mod model;
 mod oracle;
 mod play;

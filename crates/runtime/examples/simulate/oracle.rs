@@ -117,23 +117,30 @@ fn wish_ms(kind: Kind, budget: Budget) -> Option<u64> {
 }
 
 /// Tells how a prompt goes whose attempts go like these; beyond them are answers.
-/// Whether the history was made smaller after one of them is told by `compacted`.
+/// After which of them the history was made smaller, and after which the user has
+/// more to say, is told by `compacted` and `more`.
 pub(crate) fn foretell(
     attempts: &[Attempt],
     policy: Policy,
     compacted: impl Fn(usize) -> bool,
+    more: impl Fn(usize) -> bool,
 ) -> Story {
     let mut script = attempts.iter();
     let mut story = Story { attempts: 0, steps: 0, waits: Vec::new(), failure: None };
-    let mut strikes = 0;
-    while story.steps < MAX_STEPS {
-        story.steps += 1;
+    // Both count for one answer.
+    let (mut strikes, mut steps) = (0, 0);
+    while steps < MAX_STEPS {
+        (story.steps, steps) = (story.steps + 1, steps + 1);
         let mut purse = Purse::default();
         loop {
             story.attempts += 1;
             let attempt = script.next();
             let kind = attempt.map_or(Kind::Answer, |attempt| attempt.kind);
             match means(kind, policy) {
+                Means::Done if more(story.attempts - 1) => {
+                    (strikes, steps) = (0, 0);
+                    break;
+                }
                 Means::Done => return story,
                 Means::GoesOn => {
                     let calls = attempt.map_or(&[][..], |attempt| attempt.calls.as_slice());

@@ -3,9 +3,9 @@
 use std::{
     future::{Future as _, poll_fn},
     ops::Range,
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
-    task::Poll,
+    task::{Context, Poll},
     time::Duration,
 };
 
@@ -21,6 +21,7 @@ use crate::{
     hands,
     journal::Journal,
     kind::Plain,
+    mail::Sent,
     model::Model,
     sabotage::Sabotage,
     script::{Act, Attempt, Policy, PromptScript, Script},
@@ -65,6 +66,8 @@ pub(crate) enum Role {
     Scripted,
     /// The machine stopped in the one before it, and the session was reopened.
     Resumed,
+    /// The same, and the user says nothing new.
+    GoneOn,
     /// One more of the same session, to see what it would send next.
     Next,
     /// The same of a session reopened from the journal.
@@ -87,6 +90,8 @@ pub(crate) struct PlayedPrompt {
     pub(crate) digests: Range<usize>,
     /// Its runs of tools.
     pub(crate) tool_runs: Range<usize>,
+    /// What the user said into it, as far as it was taken.
+    pub(crate) sent: Vec<Sent>,
     pub(crate) ended_ms: u64,
     /// When the user cancelled it.
     pub(crate) aborted_ms: Option<u64>,
@@ -189,7 +194,8 @@ impl Theatre {
             let rest = PromptScript { attempts, ..PromptScript::default() };
             session = self.reopen(script.policy).await;
             let text = format!("user: {at} again");
-            played.push(self.play_prompt(&mut session, Role::Resumed, text, &rest).await);
+            let role = if prompt.goes_on { Role::GoneOn } else { Role::Resumed };
+            played.push(self.play_prompt(&mut session, role, text, &rest).await);
         }
         self.stage.lock().crash = None;
         if self.brief {
@@ -255,11 +261,24 @@ impl Theatre {
         let session_id = session.id().to_owned();
         let mut events = Vec::with_capacity(24);
         let mut user = User::new(script);
-        let mut prompt = session.prompt(text.clone());
+        let mut sent = Vec::new();
+        let mut prompt = match role {
+            Role::GoneOn => session.continue_(),
+            _ => session.prompt(text.clone()),
+        };
+        let remote = prompt.remote();
         loop {
             let happened = poll_fn(|cx| {
                 if user.kills(cx) {
                     return Poll::Ready(None);
+                }
+                while let Some((number, follows)) = user.says(cx) {
+                    let text = format!("{text}, said {number}");
+                    let put = if follows { remote.follow_up(&text) } else { remote.steer(&text) };
+                    if put.is_ok() && self.sabotage != Some(Sabotage::LoseMail) {
+                        let after = self.stage.lock().asked.len();
+                        sent.push(Sent { text, follows, after });
+                    }
                 }
                 if user.aborts(cx) {
                     let mut state = self.stage.lock();
@@ -299,6 +318,7 @@ impl Theatre {
             asked: first_asked..state.asked.len(),
             digests: first_digest..state.digests.len(),
             tool_runs: first_run..state.tool_runs.len(),
+            sent,
             ended_ms: state.now_ms(),
             aborted_ms: user.aborted_ms,
             hungry: state.beyond > beyond,
@@ -318,24 +338,42 @@ fn renumber(events: &mut [(u64, Event)]) {
     }
 }
 
-/// Who cancels, and what kills.
+/// Who speaks and cancels, and what kills.
 struct User {
-    abort: Option<std::pin::Pin<Box<tokio::time::Sleep>>>,
-    kill: Option<std::pin::Pin<Box<tokio::time::Sleep>>>,
+    /// Each with its number and whether it waits for the answer.
+    says: Vec<(Timer, usize, bool)>,
+    abort: Option<Timer>,
+    kill: Option<Timer>,
     aborted_ms: Option<u64>,
 }
+
+type Timer = Pin<Box<tokio::time::Sleep>>;
 
 impl User {
     fn new(script: &PromptScript) -> Self {
         let began = Instant::now();
-        let timer = |ms: Option<u64>| {
-            ms.map(|ms| Box::pin(tokio::time::sleep_until(began + Duration::from_millis(ms))))
-        };
-        Self { abort: timer(script.abort_ms), kill: timer(script.kill_ms), aborted_ms: None }
+        let at = |ms: u64| Box::pin(tokio::time::sleep_until(began + Duration::from_millis(ms)));
+        let mut said: Vec<_> = script.said.iter().zip(0..).collect();
+        said.sort_by_key(|((ms, _), _)| *ms);
+        let says = said.into_iter().map(|((ms, follows), number)| (at(*ms), number, *follows));
+        Self {
+            says: says.collect(),
+            abort: script.abort_ms.map(at),
+            kill: script.kill_ms.map(at),
+            aborted_ms: None,
+        }
+    }
+
+    /// The next message that it is time for.
+    fn says(&mut self, cx: &mut Context<'_>) -> Option<(usize, bool)> {
+        let (timer, number, follows) = self.says.first_mut()?;
+        let said = (*number, *follows);
+        let now = timer.as_mut().poll(cx).is_ready();
+        now.then(|| self.says.remove(0)).map(|_| said)
     }
 
     /// True once, when it is time.
-    fn aborts(&mut self, cx: &mut std::task::Context<'_>) -> bool {
+    fn aborts(&mut self, cx: &mut Context<'_>) -> bool {
         let now = self.abort.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready());
         if now {
             self.abort = None;
@@ -343,7 +381,7 @@ impl User {
         now
     }
 
-    fn kills(&mut self, cx: &mut std::task::Context<'_>) -> bool {
+    fn kills(&mut self, cx: &mut Context<'_>) -> bool {
         self.kill.as_mut().is_some_and(|timer| timer.as_mut().poll(cx).is_ready())
     }
 }

@@ -64,6 +64,13 @@ pub(crate) fn play_one(theatre: &Theatre, seed: u64, tally: &mut Tally) {
     let mut rng = Rng::with_seed(seed);
     let script = script(&mut rng);
     let played = run(theatre, seed, &script, "as they are", tally);
+    let script = match say(&mut rng, &script, &played) {
+        Some(script) if rng.bool() => {
+            run(theatre, seed, &script, "with more to say", tally);
+            script
+        }
+        _ => script,
+    };
     let script = match abort(&mut rng, &script, &played) {
         Some(script) if rng.bool() => {
             run(theatre, seed, &script, "cancelled", tally);
@@ -84,7 +91,9 @@ pub(crate) fn play_one(theatre: &Theatre, seed: u64, tally: &mut Tally) {
     }
     for after in 0.. {
         let played = run(theatre, seed, &stopped_after(after), "stopped at every record", tally);
-        let stopped = |prompt: &PlayedPrompt| prompt.role == Role::Resumed || prompt.full;
+        let stopped = |prompt: &PlayedPrompt| {
+            matches!(prompt.role, Role::Resumed | Role::GoneOn) || prompt.full
+        };
         if !played.prompts.iter().any(stopped) {
             break;
         }
@@ -116,7 +125,7 @@ pub(crate) fn script(rng: &mut Rng) -> Script {
     };
     let prompts = (0..rng.usize(1..=3)).map(|_| {
         let attempts = (0..rng.usize(0..=9)).map(|_| attempt(rng)).collect();
-        PromptScript { attempts, ..PromptScript::default() }
+        PromptScript { attempts, goes_on: rng.bool(), ..PromptScript::default() }
     });
     Script { prompts: prompts.collect(), crash: None, policy }
 }
@@ -147,6 +156,16 @@ fn goes_on(rng: &mut Rng) -> Kind {
             return kind;
         }
     }
+}
+
+/// The same script, in which the user has more to say.
+fn say(rng: &mut Rng, script: &Script, played: &Played) -> Option<Script> {
+    let mut script = script.clone();
+    for _ in 0..rng.usize(1..=3) {
+        let (prompt, at) = instant(rng, played)?;
+        script.prompts.get_mut(prompt)?.said.push((at, rng.bool()));
+    }
+    Some(script)
 }
 
 /// The same script, cancelled in one of its instants or just beside it.

@@ -35,10 +35,14 @@ pub(crate) enum Policy {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct PromptScript {
     pub(crate) attempts: Vec<Attempt>,
+    /// When the user says something, and whether it waits for the answer.
+    pub(crate) said: Vec<(u64, bool)>,
     /// When the user cancels, in milliseconds since the prompt began.
     pub(crate) abort_ms: Option<u64>,
     /// When the process is killed.
     pub(crate) kill_ms: Option<u64>,
+    /// Whether, after a restart, the model is asked again and nothing new is said.
+    pub(crate) goes_on: bool,
 }
 
 /// How one attempt goes.
@@ -180,12 +184,15 @@ impl Script {
             match word.split_once('@') {
                 None if word == "clamp" => script.policy = Policy::Clamp,
                 None if word == "always" => script.policy = Policy::Always,
+                None if word == "go-on" => prompt.goes_on = true,
                 None if word == "/" => script.prompts.push(std::mem::take(&mut prompt)),
                 Some((what, number)) => {
                     let at: u64 = number.parse().with_context(|| format!("no number in {word}"))?;
                     let after = usize::try_from(at).unwrap_or(usize::MAX);
                     let crash = |loss| Some(Crash { loss, after });
                     match what {
+                        "steer" => prompt.said.push((at, false)),
+                        "follow" => prompt.said.push((at, true)),
                         "abort" => prompt.abort_ms = Some(at),
                         "kill" => prompt.kill_ms = Some(at),
                         "kept" => script.crash = crash(Loss::Kept),
@@ -228,11 +235,17 @@ impl fmt::Display for Script {
             for attempt in &prompt.attempts {
                 write!(line, " {attempt}")?;
             }
+            for (at, follows) in &prompt.said {
+                write!(line, " {}@{at}", if *follows { "follow" } else { "steer" })?;
+            }
             if let Some(at) = prompt.abort_ms {
                 write!(line, " abort@{at}")?;
             }
             if let Some(at) = prompt.kill_ms {
                 write!(line, " kill@{at}")?;
+            }
+            if prompt.goes_on {
+                line.push_str(" go-on");
             }
         }
         if let Some(Crash { loss, after }) = self.crash {

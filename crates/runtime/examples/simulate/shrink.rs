@@ -50,9 +50,16 @@ fn smaller(script: &Script) -> Vec<Script> {
                 }
             });
         }
+        for at in 0..played.said.len() {
+            with(&|script| {
+                if let Some(prompt) = script.prompts.get_mut(prompt) {
+                    let _ = prompt.said.remove(at);
+                }
+            });
+        }
         with(&|script| {
             if let Some(prompt) = script.prompts.get_mut(prompt) {
-                (prompt.abort_ms, prompt.kill_ms) = (None, None);
+                (prompt.abort_ms, prompt.kill_ms, prompt.goes_on) = (None, None, false);
             }
         });
         for (at, attempt) in played.attempts.iter().enumerate() {

@@ -141,7 +141,8 @@ fn a_script_reads_as_it_prints() {
         let script = random::script(&mut rng);
         assert_eq!(Script::parse(&script.to_string()).unwrap(), script);
     }
-    let all = "429 tools:look+change abort@2500 / cut-text kill@3 lost@7 always";
+    let all =
+        "429 tools:look+change steer@3 follow@1 abort@2500 / cut-text kill@3 go-on lost@7 always";
     assert_eq!(Script::parse(all).unwrap().to_string(), all);
     for wrong in ["nothing", "tools", "tools:hammer", "answer:look", "abort@x", "crash@3"] {
         assert!(Script::parse(wrong).is_err(), "{wrong}");

@@ -160,7 +160,7 @@ impl Reader {
                 findings.holds(VOID, failure.is_none() || half.is_none(), || {
                     format!("a failed message shows a whole call: {half:?}")
                 });
-                self.last = Some((message_id.to_string(), message.clone()));
+                self.last = Some((message_id.to_string(), (**message).clone()));
             }
             _ => {}
         }

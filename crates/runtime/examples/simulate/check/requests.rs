@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use turnbuckle_errors::ErrorCode;
 use turnbuckle_providers::{AssistantMessage, Message};
 use turnbuckle_runtime::{EventKind, Record};
 
@@ -10,6 +11,7 @@ use super::Findings;
 use crate::{
     hands::done,
     kind::{Kind, Means, WORDING},
+    mail::Mail,
     model::{digest, said},
     play::{Played, PlayedPrompt, Role},
     stage::{call_mark, mark},
@@ -22,6 +24,8 @@ const PAIRED: &str = "every call has its one result, adjacent and in call order"
 const UNIQUE: &str = "no two calls of a session share an id";
 const NOT_BLANK: &str = "no message of a request is blank";
 const SMALLER: &str = "a smaller history keeps its newest part, and the words of the user";
+const SAID: &str = "what the user says into a prompt is taken in, told, and sent";
+const GONE_ON: &str = "a prompt goes on if there is something to answer, and else is refused";
 const REBUILT: &str = "the journal rebuilds the same request";
 const COMMITTED: &str = "no step that had ended is lost";
 
@@ -165,13 +169,27 @@ enum Entry {
 impl History<'_> {
     /// Holds the requests of a prompt against what came before them.
     fn replay(&mut self, prompt: &PlayedPrompt, findings: &mut Findings) {
-        self.entries.push(Entry::User(prompt.text.clone()));
+        if prompt.role == Role::GoneOn {
+            let open = !matches!(self.entries.last(), None | Some(Entry::Said(_)));
+            findings.equal(GONE_ON, !prompt.asked.is_empty(), open);
+            let code = prompt.outcome.as_ref().and_then(|outcome| outcome.failure.as_ref());
+            let refused = code.is_some_and(|code| code.code() == ErrorCode::InvalidRequest);
+            findings.holds(GONE_ON, open || refused, || format!("{code:?}"));
+        } else {
+            self.entries.push(Entry::User(prompt.text.clone()));
+        }
         let mut nudged = false;
+        let mut mail = Mail::of(prompt);
+        let mut taken = Vec::new();
         let asked = self.played.asked.get(prompt.asked.clone()).unwrap_or_default();
         for (number, asked) in prompt.asked.clone().zip(asked) {
+            let steered = mail.before_request(number);
             if let Some(digest) = self.digest.take() {
-                self.adopt(digest, &asked.messages, nudged, findings);
+                let added = steered.len() + usize::from(nudged);
+                let before = asked.messages.len().saturating_sub(added);
+                self.adopt(digest, asked.messages.get(..before).unwrap_or_default(), findings);
             }
+            self.take_in(steered, &mut taken);
             let wrong = self.differs(&asked.messages, nudged);
             findings.holds(EXACT, wrong.is_none(), || {
                 let due = self.entries.iter().map(|entry| format!("{entry:?}"));
@@ -196,24 +214,47 @@ impl History<'_> {
                     });
                     self.entries.extend(results);
                 }
+                if kind.means() == Means::Done
+                    && number + 1 < prompt.asked.end
+                    && let Some(Some(followed)) = mail.after_answer(number)
+                {
+                    self.take_in(vec![followed], &mut taken);
+                }
             }
+        }
+        if prompt.outcome.is_none() || prompt.full {
+            let answered = asked
+                .last()
+                .is_some_and(|last| last.finished && last.attempt.kind.means() == Means::Done);
+            self.take_in(mail.rest(answered), &mut taken);
+        }
+        let told = prompt.events.iter().filter_map(|(_, event)| match &event.kind {
+            EventKind::UserMessage { text, .. } => Some(text),
+            _ => None,
+        });
+        let told: Vec<_> = told.collect();
+        let stopped = prompt.outcome.is_none() || prompt.full;
+        let same = taken.iter().zip(&told).all(|(taken, told)| taken == *told);
+        let all = taken.len() == told.len() || (stopped && taken.len() > told.len());
+        findings.holds(SAID, same && all, || format!("{told:?} instead of {taken:?}"));
+    }
+
+    /// The user has said more.
+    fn take_in(&mut self, texts: Vec<String>, taken: &mut Vec<String>) {
+        for text in texts {
+            self.entries.push(Entry::User(text.clone()));
+            taken.push(text);
         }
     }
 
     /// Takes a smaller history for granted, if it is one: a digest, words of the
     /// user, and then everything from some message on.
-    fn adopt(
-        &mut self,
-        digest: usize,
-        messages: &[Message],
-        nudged: bool,
-        findings: &mut Findings,
-    ) {
+    fn adopt(&mut self, digest: usize, messages: &[Message], findings: &mut Findings) {
         let begins = matches!(messages.first(), Some(Message::User(first)) if is_digest(digest, &first.text));
         if !begins {
             return;
         }
-        let messages = messages.get(1..messages.len() - usize::from(nudged)).unwrap_or_default();
+        let messages = messages.get(1..).unwrap_or_default();
         let pairs = messages.iter().rev().zip(self.entries.iter().rev());
         let tail = pairs.take_while(|(message, entry)| self.is_like(message, entry)).count();
         let (older, recent) = self.entries.split_at(self.entries.len() - tail);

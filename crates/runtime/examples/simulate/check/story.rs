@@ -6,8 +6,9 @@ use turnbuckle_runtime::{EventKind, Outcome, PromptOutcome, RetrySummary};
 use super::Findings;
 use crate::{
     kind::{Kind, Means},
+    mail::Mail,
     oracle::{self, MAX_ATTEMPTS, MAX_WAIT_MS, Story, Wait},
-    play::{Played, PlayedPrompt},
+    play::{Played, PlayedPrompt, Role},
     script::Policy,
     stage::Asked,
 };
@@ -30,9 +31,15 @@ const ENOUGH: usize = 12;
 pub(super) fn check(played: &Played, prompt: &PlayedPrompt, findings: &mut Findings) {
     let asked = played.asked.get(prompt.asked.clone()).unwrap_or_default();
     let compacted = compactions(prompt, asked, findings);
-    let story = oracle::foretell(&prompt.attempts, played.policy, |at| compacted.contains(&at));
+    let more = answered(prompt, asked);
+    let (compacted, more) = (|at| compacted.contains(&at), |at| more.contains(&at));
+    let story = oracle::foretell(&prompt.attempts, played.policy, compacted, more);
     waits(prompt, asked, played.policy, findings);
     let Some(outcome) = &prompt.outcome else { return };
+    // Whether there was nothing to answer is told by the history.
+    if prompt.role == Role::GoneOn && asked.is_empty() {
+        return;
+    }
     against(&story, prompt, outcome, asked.len(), findings);
     retries(prompt, outcome, findings);
     if outcome.ok {
@@ -71,6 +78,20 @@ fn compactions(prompt: &PlayedPrompt, asked: &[Asked], findings: &mut Findings) 
         tried &= kind.means() != Means::GoesOn;
     }
     compacted
+}
+
+/// After which attempts the user has more to say.
+fn answered(prompt: &PlayedPrompt, asked: &[Asked]) -> Vec<usize> {
+    let mut mail = Mail::of(prompt);
+    let mut more = Vec::new();
+    for ((at, asked), number) in asked.iter().enumerate().zip(prompt.asked.clone()) {
+        mail.before_request(number);
+        let answers = asked.attempt.kind.means() == Means::Done;
+        if answers && mail.after_answer(number).is_some() {
+            more.push(at);
+        }
+    }
+    more
 }
 
 fn against(

@@ -73,6 +73,10 @@ faults! {
     NeverSmaller = "never-smaller",
     /// A smaller history lacks its newest part.
     WrongPart = "wrong-part",
+    /// What the user says into a prompt is not known to have been said.
+    LoseMail = "lose-mail",
+    /// A prompt that should go on is refused.
+    RefuseGoOn = "refuse-go-on",
     /// The first event never comes.
     LoseStart = "lose-start",
     /// The error is not told.

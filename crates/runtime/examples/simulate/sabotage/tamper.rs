@@ -5,7 +5,7 @@ use turnbuckle_runtime::{Event, EventKind};
 
 use super::Sabotage;
 use crate::{
-    play::{Played, PlayedPrompt},
+    play::{Played, PlayedPrompt, Role},
     script::Act,
 };
 
@@ -42,6 +42,9 @@ impl Sabotage {
 
     fn tamper_prompt(self, prompt: &mut PlayedPrompt) {
         match (self, &mut prompt.outcome) {
+            (Self::RefuseGoOn, _) if prompt.role == Role::GoneOn => {
+                prompt.asked.start = prompt.asked.end;
+            }
             (Self::SlowEnd, _) => prompt.ended_ms += 101,
             (Self::LeaveTask, _) => prompt.left_running = 1,
             (Self::HideUsage, Some(outcome)) => outcome.usage.input_tokens = None,
