@@ -66,6 +66,9 @@ enum Task {
     /// A process of `bench`: measures the tools.
     #[command(hide = true)]
     BenchTools(bench::ToolsArgs),
+    /// A process of `bench`: runs turns and measures itself.
+    #[command(hide = true)]
+    BenchRuntime(bench::RuntimeArgs),
     /// Runs what the CI machine runs: `test` with the corpus, a release build, the demo,
     /// the gates of `bench`.
     Ci,
@@ -100,6 +103,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::BenchClient(args) => bench::read(&args),
         Task::BenchSessions(args) => bench::sessions(&args),
         Task::BenchTools(args) => bench::tools(&args),
+        Task::BenchRuntime(args) => bench::turn(&args),
         Task::Ci => ci::run(&workspace()?),
     }
 }

@@ -220,6 +220,13 @@ fn cpu_time() -> Duration {
     Duration::try_from(time).unwrap_or_default()
 }
 
+/// User and system time of this thread so far, in nanoseconds.
+pub(super) fn thread_time() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let time = Duration::try_from(time).unwrap_or_default();
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// A line of what Linux says of this process, in KiB.
 pub(super) fn memory(line: &str) -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;

@@ -131,14 +131,14 @@ fn each(short: u64, long: u64) -> f64 {
 
 /// What callgrind counted in a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counted {
-    instructions: u64,
+pub(super) struct Counted {
+    pub(super) instructions: u64,
     allocations: u64,
 }
 
 impl Counted {
     /// Reads a profile that was written with whole names.
-    fn read(profile: &str) -> Option<Self> {
+    pub(super) fn read(profile: &str) -> Option<Self> {
         const ALLOCATES: [&str; 5] =
             ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc"];
         let (mut instructions, mut allocations) = (None, 0);

@@ -14,6 +14,7 @@ mod plan;
 mod processes;
 mod report;
 mod rounds;
+mod runtime;
 mod server;
 mod sessions;
 mod tools;
@@ -26,6 +27,7 @@ use tokio::runtime::{Builder, Runtime};
 
 pub(crate) use self::{
     client::Args as ClientArgs,
+    runtime::Args as RuntimeArgs,
     sessions::{Args as SessionsArgs, run as sessions},
     tools::{Args as ToolsArgs, run as tools},
 };
@@ -61,15 +63,17 @@ enum Part {
     Tools,
     /// Session files: opening a long one, appending to it.
     Sessions,
+    /// The turn around them.
+    Runtime,
 }
 
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode> {
     let program = Program::build(workspace)?;
-    if args.only == Some(Part::Tools) {
-        return tools::start(&program, args.runs, args.quick);
-    }
-    if args.only == Some(Part::Sessions) {
-        return sessions::start(&program, args.runs, args.quick);
+    match args.only {
+        Some(Part::Tools) => return tools::start(&program, args.runs, args.quick),
+        Some(Part::Sessions) => return sessions::start(&program, args.runs, args.quick),
+        Some(Part::Runtime) => return runtime::start(&program, args.runs, args.quick),
+        Some(Part::Providers) | None => {}
     }
     let checks = match args.instructions {
         true => instructions::count(&program)?,
@@ -120,16 +124,22 @@ fn measure(program: &Program, args: &Args) -> Result<Vec<Check>> {
 
 /// Is the server of a measurement, until the process is ended.
 pub(crate) fn serve() -> Result<ExitCode> {
-    runtime()?.block_on(server::serve())?;
+    executor()?.block_on(server::serve())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Is a client of a measurement.
 pub(crate) fn read(args: &ClientArgs) -> Result<ExitCode> {
-    runtime()?.block_on(client::run(args))?;
+    executor()?.block_on(client::run(args))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn runtime() -> Result<Runtime> {
+/// Is the process of a measurement of the runtime.
+pub(crate) fn turn(args: &RuntimeArgs) -> Result<ExitCode> {
+    executor()?.block_on(runtime::run(args))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn executor() -> Result<Runtime> {
     Builder::new_current_thread().enable_all().build().context("cannot start the runtime")
 }

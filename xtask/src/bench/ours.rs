@@ -74,6 +74,11 @@ impl Ours {
         }))
     }
 
+    /// For a runtime.
+    pub(super) fn into_provider(self) -> Arc<dyn Provider> {
+        Arc::from(self.0)
+    }
+
     /// A question that any model could be asked.
     pub(super) fn question() -> ChatRequest {
         ChatRequest::new("a-model").with_message(Message::User("What do the notes say?".into()))

@@ -101,6 +101,13 @@ pub(super) struct Server {
     address: String,
 }
 
+impl Server {
+    /// Where it listens.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         // It may have ended already, which is as good.
