@@ -160,13 +160,14 @@ impl<'s> Turn<'s> {
     }
 
     fn check_open_question(&self) -> Result<(), Failure> {
-        match self.session.transcript.messages().last() {
-            None | Some(Message::Assistant(_)) => {
-                let message = "there is nothing to go on with: the history ends with an answer";
-                Err(Failure::new(ErrorCode::InvalidRequest, message).with_origin(Origin::Host))
+        let message = match self.session.transcript.messages().last() {
+            None => "there is nothing to go on with: nothing was said yet",
+            Some(Message::Assistant(_)) => {
+                "there is nothing to go on with: the history ends with an answer"
             }
-            Some(_) => Ok(()),
-        }
+            Some(_) => return Ok(()),
+        };
+        Err(Failure::new(ErrorCode::InvalidRequest, message).with_origin(Origin::Host))
     }
 
     /// One step: a complete message of the model, and the tools it asks for.
@@ -288,8 +289,12 @@ impl<'s> Turn<'s> {
     }
 
     /// What cannot be noted any more is lost, and the failure that closed the
-    /// journal is on its way to the host already.
+    /// journal is on its way to the host already. A journal begins with what the user
+    /// said: before that there is nothing that could end.
     async fn note_prompt_end(&mut self, outcome: Outcome, failure: Option<&Failure>) {
+        if !self.session.begun {
+            return;
+        }
         let name = match outcome {
             Outcome::Completed => "completed",
             Outcome::Failed => "failed",

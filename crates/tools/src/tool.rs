@@ -102,6 +102,7 @@ impl ToolContext {
     }
 
     /// Leaves out this many bytes of the progress.
+    #[cfg(feature = "builtin")]
     pub(crate) fn skip_progress(&self, bytes: usize) {
         if let Some(progress) = &self.progress {
             progress.skip(bytes);
@@ -109,6 +110,7 @@ impl ToolContext {
     }
 
     /// Whether somebody reads the progress of the call, so that it is worth making.
+    #[cfg(feature = "builtin")]
     pub(crate) const fn is_watched(&self) -> bool {
         self.progress.is_some()
     }

@@ -194,7 +194,7 @@ async fn a_failed_prompt_is_gone_on_with_without_a_new_message() {
 
 #[tokio::test(start_paused = true)]
 async fn where_nothing_is_to_be_answered_there_is_nothing_to_go_on_with() {
-    let (agent, provider, _) = agent([ScriptedAttempt::answer(["done"])]);
+    let (agent, provider, store) = agent([ScriptedAttempt::answer(["done"])]);
     for requests in [0, 1] {
         let (events, outcome) = read(agent.continue_().unwrap()).await;
         assert_eq!(outcome.failure.unwrap().code(), ErrorCode::InvalidRequest);
@@ -204,9 +204,12 @@ async fn where_nothing_is_to_be_answered_there_is_nothing_to_go_on_with() {
         );
         assert_eq!(provider.asked(), requests);
         if requests == 0 {
+            // A journal begins with what was said, or nothing could open it.
+            assert_eq!(store.records(), []);
             assert!(agent.prompt("go").unwrap().outcome().await.ok);
         }
     }
+    assert!(runtime(&provider).resume_from(MemoryStore::new(), store.records()).await.is_ok());
 }
 
 #[tokio::test(start_paused = true)]

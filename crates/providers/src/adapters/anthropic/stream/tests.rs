@@ -408,7 +408,7 @@ fn text_of_a_block_that_never_began_is_shown_but_not_sent_back() {
 fn a_server_cannot_begin_blocks_or_fields_without_end() {
     let begin = r#"{"type":"content_block_start","content_block":{"type":"text","text":""}}"#;
     let many = vec![begin; 5000];
-    let too_large = (ErrorCode::StreamFailed, "protocol.answer_too_large");
+    let too_large = (ErrorCode::ProviderProtocolMismatch, "protocol.answer_too_large");
     assert_eq!(failed(&stream(&many)), too_large);
     // More fields than any block has are shown to nobody and sent back to nobody.
     let odd = |n: usize| {
