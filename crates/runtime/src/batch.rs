@@ -7,7 +7,7 @@ use tokio::{
     time::Instant,
 };
 use turnbuckle_errors::{ErrorCode, Failure};
-use turnbuckle_providers::{ToolCall, ToolResult};
+use turnbuckle_providers::{Arguments, ToolCall, ToolResult};
 use turnbuckle_tools::{
     Admitted, Call, Effect, Progress, PromptTools, ToolContext, ToolError, ToolOutcome,
 };
@@ -116,7 +116,7 @@ impl Turn<'_> {
             self.emit(EventKind::ToolExecutionStart {
                 tool_call_id: call.id.clone(),
                 name: call.name.clone(),
-                arguments: call.input.clone().map(Box::new),
+                arguments: call.input.clone().ok().map(Box::new),
             })
             .await;
         }
@@ -268,7 +268,10 @@ fn progress(at: usize, report: &mpsc::UnboundedSender<Moment>) -> Progress {
 }
 
 fn to_call(asked: &ToolCall) -> Call {
-    Call { id: asked.id.clone(), name: asked.name.clone(), input: asked.arguments.value() }
+    let input = asked.arguments.value().ok_or_else(|| match &asked.arguments {
+        Arguments::Whole(raw) | Arguments::Broken(raw) => raw.clone(),
+    });
+    Call { id: asked.id.clone(), name: asked.name.clone(), input }
 }
 
 fn not_run() -> ToolOutcome {

@@ -31,7 +31,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let prompt = set.begin_prompt();
     for input in [json!({"text": "ha", "times": 3}), json!({"text": "ha"})] {
-        let call = Call { id: "1".to_owned(), name: "Repeat".to_owned(), input: Some(input) };
+        let call = Call { id: "1".to_owned(), name: "Repeat".to_owned(), input: Ok(input) };
         let outcome = prompt.call(&call, &ToolContext::default()).await;
         println!("{}", outcome.text());
         let expected = if outcome.ok() { "hahaha" } else { "Repeat: `times` is missing; the" };

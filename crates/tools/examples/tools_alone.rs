@@ -12,7 +12,7 @@ use turnbuckle_tools::{
 
 /// One call through the one door; its text, or an error that says what to do.
 async fn call(tools: &PromptTools, name: &str, input: Value) -> Result<String, String> {
-    let call = Call { id: "1".to_owned(), name: name.to_owned(), input: Some(input) };
+    let call = Call { id: "1".to_owned(), name: name.to_owned(), input: Ok(input) };
     let outcome = tools.call(&call, &ToolContext::default()).await;
     println!("> {name}\n{}\n", outcome.text());
     if outcome.ok() { Ok(outcome.text().to_owned()) } else { Err(outcome.text().to_owned()) }

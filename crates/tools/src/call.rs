@@ -11,8 +11,8 @@ pub struct Call {
     pub id: String,
     /// The tool's name, as the model wrote it.
     pub name: String,
-    /// Its input; `None` if what the model wrote is not whole JSON.
-    pub input: Option<Value>,
+    /// Its input; or, if that is not whole JSON, what the model wrote.
+    pub input: Result<Value, String>,
 }
 
 /// How a call ended. Every call has exactly one.

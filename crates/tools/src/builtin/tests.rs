@@ -41,8 +41,7 @@ async fn ended_at(fixture: &Fixture, calls: &[(&str, Value)]) -> Option<usize> {
         .with_permissions(PermissionMode::Auto, Arc::new(DenyAll));
     let prompt = set.begin_prompt();
     for (at, (name, input)) in calls.iter().enumerate() {
-        let call =
-            Call { id: at.to_string(), name: (*name).to_owned(), input: Some(input.clone()) };
+        let call = Call { id: at.to_string(), name: (*name).to_owned(), input: Ok(input.clone()) };
         prompt.call(&call, &ToolContext::default()).await;
         if let Some(failure) = prompt.ended() {
             assert_eq!(failure.code(), ErrorCode::MutationRetryBudgetExhausted);

@@ -138,7 +138,7 @@ mod tests {
     /// Runs outcomes through a guard; the index of the one that ended the prompt.
     fn ended_at(outcomes: &[ToolOutcome]) -> Option<usize> {
         let mut guard = MutationGuard::new(Arc::new(Opaque));
-        let call = Call { id: "1".into(), name: "Edit".into(), input: None };
+        let call = Call { id: "1".into(), name: "Edit".into(), input: Ok(serde_json::Value::Null) };
         outcomes.iter().position(|outcome| guard.after(&call, outcome) != Aftermath::Continue)
     }
 
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn the_failure_carries_kind_target_and_both_mismatches() {
         let mut guard = MutationGuard::new(Arc::new(Opaque));
-        let call = Call { id: "1".into(), name: "Edit".into(), input: None };
+        let call = Call { id: "1".into(), name: "Edit".into(), input: Ok(serde_json::Value::Null) };
         let failed = outcome(Touched::Edit("a.rs".into()), false);
         guard.after(&call, &failed);
         let Aftermath::EndPrompt(failure) = guard.after(&call, &failed) else {

@@ -91,7 +91,7 @@ mod tests {
     fn ended_at(calls: &[(u32, &str)]) -> Option<usize> {
         let mut guard = RepetitionGuard::new(5, Arc::new(Opaque));
         calls.iter().position(|(page, text)| {
-            let input = Some(json!({"page": page}));
+            let input = Ok(json!({"page": page}));
             let call = Call { id: format!("{page}"), name: "Read".into(), input };
             let outcome = ToolOutcome { result: Ok(ToolOutput::text(*text)), started: true };
             guard.after(&call, &outcome) != Aftermath::Continue
@@ -114,8 +114,17 @@ mod tests {
 
     #[test]
     fn something_new_between_them_is_progress() {
+        let mut guard = RepetitionGuard::new(5, Arc::new(Opaque));
         let calls: Vec<_> = (0..20).flat_map(|page| [(0, "same"), (page + 1, "new")]).collect();
         assert_eq!(ended_at(&calls), None);
+        let broken = (0..9).all(|at| {
+            let input = Err(format!("{{\"page\": {at}"));
+            let call = Call { id: at.to_string(), name: "Read".into(), input };
+            let error = crate::ToolError::new(ErrorCode::InvalidArgument, "not whole JSON");
+            let outcome = ToolOutcome { result: Err(error), started: false };
+            guard.after(&call, &outcome) == Aftermath::Continue
+        });
+        assert!(broken, "each was cut elsewhere");
         let changing = ["a", "b", "c", "d", "e", "f"].map(|text| (1, text));
         assert_eq!(ended_at(&changing), None, "another result is something new");
     }
@@ -123,7 +132,7 @@ mod tests {
     #[test]
     fn the_failure_names_the_tool_and_the_count() {
         let mut guard = RepetitionGuard::new(1, Arc::new(Opaque));
-        let call = Call { id: "1".into(), name: "Read".into(), input: None };
+        let call = Call { id: "1".into(), name: "Read".into(), input: Ok(json!({})) };
         let outcome = ToolOutcome { result: Ok(ToolOutput::text("a")), started: true };
         let Aftermath::EndPrompt(failure) = guard.after(&call, &outcome) else {
             panic!("the first time was one too many");

@@ -117,7 +117,7 @@ impl PromptTools {
     }
 
     fn input(&self, call: &Call, registered: &Registered) -> Result<Value, ToolError> {
-        let input = call.input.as_ref().ok_or_else(|| {
+        let input = call.input.as_ref().map_err(|_| {
             let text =
                 "the arguments are not whole JSON; send the call again with a complete JSON object";
             ToolError::new(ErrorCode::InvalidArgument, text)

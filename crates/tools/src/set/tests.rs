@@ -79,7 +79,7 @@ fn set(probe: &Arc<Probe>, mode: PermissionMode, says: Option<Answer>) -> Prompt
 }
 
 fn call(name: &str) -> Call {
-    Call { id: "1".to_owned(), name: name.to_owned(), input: Some(json!({})) }
+    Call { id: "1".to_owned(), name: name.to_owned(), input: Ok(json!({})) }
 }
 
 /// Runs one call; what came of it.
@@ -104,7 +104,7 @@ async fn an_unknown_tool_is_an_outcome_that_names_the_known_ones() {
 async fn broken_arguments_never_reach_the_tool() {
     let probe = Probe::new(Effect::Read, fine);
     let tools = set(&probe, PermissionMode::Auto, None);
-    let broken = Call { input: None, ..call("Probe") };
+    let broken = Call { input: Err("{\"a".to_owned()), ..call("Probe") };
     assert_eq!(outcome(&tools, &broken).await, (Some(ErrorCode::InvalidArgument), false));
     assert_eq!(probe.runs(), 0);
 }
@@ -241,7 +241,7 @@ async fn input_is_held_to_the_schema_before_the_tool_or_anybody_else_sees_it() {
         json!({"type": "object", "properties": {"n": {"type": "integer"}}}),
     );
     let tools = set(&probe, PermissionMode::Auto, None);
-    let with = |input: Value| Call { input: Some(input), ..call("Probe") };
+    let with = |input: Value| Call { input: Ok(input), ..call("Probe") };
     let outcome = tools.call(&with(json!({"n": "x"})), &ToolContext::default()).await;
     assert_eq!(
         outcome.text(),
@@ -258,7 +258,7 @@ async fn arguments_above_the_limit_are_refused_with_the_numbers() {
     let tool: Arc<dyn Tool> = Arc::<Probe>::clone(&probe);
     let limits = CallLimits { argument_bytes: 20, ..CallLimits::default() };
     let tools = ToolSet::new().with(tool).with_limits(limits).begin_prompt();
-    let with = |text: &str| Call { input: Some(json!({"text": text})), ..call("Probe") };
+    let with = |text: &str| Call { input: Ok(json!({"text": text})), ..call("Probe") };
     let most = with("123456789");
     assert!(tools.call(&most, &ToolContext::default()).await.ok(), "20 bytes are taken");
     let outcome = tools.call(&with("1234567890"), &ToolContext::default()).await;

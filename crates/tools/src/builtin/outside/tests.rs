@@ -54,7 +54,7 @@ impl Stage {
     }
 
     async fn call(&self, tool: &str, input: Value) -> ToolOutcome {
-        let call = Call { id: "1".to_owned(), name: tool.to_owned(), input: Some(input) };
+        let call = Call { id: "1".to_owned(), name: tool.to_owned(), input: Ok(input) };
         self.tools.call(&call, &ToolContext::default()).await
     }
 

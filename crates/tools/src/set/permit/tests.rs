@@ -52,7 +52,7 @@ fn stage(answers: &[Answer]) -> (ToolSet, Arc<Answers>) {
 }
 
 async fn runs(tools: &PromptTools, name: &str) -> bool {
-    let call = Call { id: "1".to_owned(), name: name.to_owned(), input: Some(json!({})) };
+    let call = Call { id: "1".to_owned(), name: name.to_owned(), input: Ok(json!({})) };
     tools.call(&call, &ToolContext::default()).await.started
 }
 
@@ -76,7 +76,7 @@ async fn an_answer_for_the_session_holds_for_that_tool_in_later_prompts() {
 async fn a_denial_is_for_one_call_and_is_told_to_the_model() {
     let (set, answers) = stage(&[Answer::Deny, Answer::Allow]);
     let tools = set.begin_prompt();
-    let call = Call { id: "1".to_owned(), name: "One".to_owned(), input: Some(json!({})) };
+    let call = Call { id: "1".to_owned(), name: "One".to_owned(), input: Ok(json!({})) };
     let outcome = tools.call(&call, &ToolContext::default()).await;
     assert_eq!(outcome.text(), "not run: the user did not allow it");
     assert!(!outcome.started);
