@@ -59,6 +59,7 @@ pub(super) fn answer(case: Case) -> Answer {
         Shape::First | Shape::Rest => words(1),
         Shape::Big => text(case.dialect, &["x".repeat(case.size).as_str()]),
         Shape::Fragments => call(case.dialect, &fragments(case.size)),
+        Shape::Rounds if case.dialect == Dialect::Gemini => whole_call(),
         Shape::Rounds => call(case.dialect, &[arguments()]),
     }
 }
@@ -274,6 +275,17 @@ fn call(dialect: Dialect, fragments: &[&str]) -> Answer {
             answer.gemini(&part(""), r#""finishReason": "STOP","#);
         }
     }
+    answer
+}
+
+/// A call of Gemini in one piece, as its public API sends every call.
+fn whole_call() -> Answer {
+    let mut answer = Answer::default();
+    let arguments = arguments();
+    answer.gemini(
+        &format!(r#"{{"functionCall": {{"name": "read","args": {arguments}}}}}"#),
+        r#""finishReason": "STOP","#,
+    );
     answer
 }
 

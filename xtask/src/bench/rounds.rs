@@ -10,6 +10,10 @@ use super::{case::Dialect, ours::Ours, yardstick};
 /// A request without a history.
 pub(super) const QUESTION: &[u8] = br#"{"model":"a-model","stream":true,"messages":[{"role":"user","content":"What do the notes say?"}]}"#;
 
+/// The same for Gemini, which names the model in the path.
+const GEMINI_QUESTION: &[u8] =
+    br#"{"contents":[{"role":"user","parts":[{"text":"What do the notes say?"}]}]}"#;
+
 /// What every call of the tool gives: about 1 KB, with line ends to be escaped.
 fn result() -> String {
     "a line of the notes, as a tool gives it back\n".repeat(23)
@@ -52,7 +56,11 @@ pub(super) async fn l2(
     dialect: Dialect,
     count: usize,
 ) -> Result<String> {
-    let mut history = QUESTION.strip_suffix(b"]}").context("the question is no request")?.to_vec();
+    let question = match dialect {
+        Dialect::Gemini => GEMINI_QUESTION,
+        _ => QUESTION,
+    };
+    let mut history = question.strip_suffix(b"]}").context("the question is no request")?.to_vec();
     let close = format!(r#"],"tools":[{}]}}"#, tool(dialect));
     let [before, between, after] = around(dialect);
     let mut all = String::new();
@@ -63,7 +71,9 @@ pub(super) async fn l2(
         history.extend_from_slice(before.as_bytes());
         match dialect {
             // The others carry the arguments as a text.
-            Dialect::Anthropic => history.extend_from_slice(answer.text.as_bytes()),
+            Dialect::Anthropic | Dialect::Gemini => {
+                history.extend_from_slice(answer.text.as_bytes())
+            }
             _ => serde_json::to_writer(&mut history, &answer.text)?,
         }
         history.extend_from_slice(between.as_bytes());
@@ -81,7 +91,9 @@ fn tool(dialect: Dialect) -> Value {
         }
         Dialect::Responses => json!({"type": "function", "name": name,
             "description": description, "parameters": schema()}),
-        _ => json!({"type": "function", "function": {
+        Dialect::Gemini => json!({"functionDeclarations": [
+            {"name": name, "description": description, "parametersJsonSchema": schema()}]}),
+        Dialect::Chat => json!({"type": "function", "function": {
             "name": name, "description": description, "parameters": schema()}}),
     }
 }
@@ -100,7 +112,12 @@ const fn around(dialect: Dialect) -> [&'static str; 3] {
             r#"},{"type":"function_call_output","call_id":"call_1","output":"#,
             "}",
         ],
-        _ => [
+        Dialect::Gemini => [
+            r#",{"role":"model","parts":[{"functionCall":{"name":"read","args":"#,
+            r#"}}]},{"role":"user","parts":[{"functionResponse":{"name":"read","response":{"output":"#,
+            "}}}]}",
+        ],
+        Dialect::Chat => [
             r#",{"role":"assistant","tool_calls":[{"id":"call_1","type":"function","function":{"name":"read","arguments":"#,
             r#"}}]},{"role":"tool","tool_call_id":"call_1","content":"#,
             "}",
@@ -116,13 +133,17 @@ mod tests {
     fn the_yardstick_writes_json_in_every_dialect() {
         for dialect in Dialect::ALL {
             let [before, between, after] = around(dialect);
-            let open = std::str::from_utf8(QUESTION.strip_suffix(b"]}").unwrap()).unwrap();
+            let (question, list) = match dialect {
+                Dialect::Gemini => (GEMINI_QUESTION, "contents"),
+                _ => (QUESTION, "messages"),
+            };
+            let open = std::str::from_utf8(question.strip_suffix(b"]}").unwrap()).unwrap();
             let body = format!(
                 r#"{open}{before}"{{}}"{between}"x"{after}],"tools":[{}]}}"#,
                 tool(dialect)
             );
             let body: Value = serde_json::from_str(&body).unwrap();
-            assert!(body["messages"].as_array().unwrap().len() == 3, "{body}");
+            assert!(body[list].as_array().unwrap().len() == 3, "{body}");
         }
     }
 }

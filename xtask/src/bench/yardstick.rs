@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use reqwest::Client;
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::case::Dialect;
 
@@ -135,6 +136,7 @@ fn read(dialect: Dialect, line: &[u8], text: &mut String) -> Result<()> {
             for part in event.candidates.into_iter().flat_map(|one| one.content.parts) {
                 text.push_str(part.text.as_deref().unwrap_or_default());
                 match part.function_call {
+                    Some(CallPart { args: Some(args), .. }) => text.push_str(args.get()),
                     // The one text of the arguments, which needs no escapes.
                     Some(CallPart { name: Some(_), .. }) => text.push_str(r#"{"text":""#),
                     Some(CallPart { partial_args: Some(pieces), .. }) => {
@@ -239,6 +241,8 @@ struct Part<'a> {
 struct CallPart<'a> {
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    args: Option<&'a RawValue>,
     #[serde(borrow)]
     partial_args: Option<Vec<PartialArg<'a>>>,
 }
