@@ -1,7 +1,6 @@
-//! `turnbuckle`: the reference app of the runtime.
-//!
-//! What it prints, in which order, and with which exit code is a contract:
-//! other programs drive it by script.
+#![doc = include_str!("../README.md")]
+// What it prints, in which order, and with which exit code is a contract: other
+// programs drive it by script.
 
 mod approval;
 mod args;

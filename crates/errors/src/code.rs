@@ -214,7 +214,7 @@ codes! {
             "Free resources, then try again.",
             "`fork` fails with EAGAIN.";
         McpUnavailable = "MCP_UNAVAILABLE", true, Host,
-            "The MCP server behind the tool cannot be reached.",
+            "Reserved: nothing produces it yet. The MCP server behind the tool cannot be reached.",
             "Check the server's command and its log.",
             "The server exited in its handshake.";
     }

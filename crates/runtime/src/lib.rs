@@ -1,27 +1,4 @@
-//! The turn: ask a model, stream its answer, run its tools, commit, ask again —
-//! and recover within a budget when the provider fails.
-//!
-//! ```
-//! # tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(async {
-//! use std::sync::Arc;
-//! use turnbuckle_errors::{ErrorCode, Failure};
-//! use turnbuckle_providers::testing::{ScriptedAttempt, ScriptedProvider};
-//! use turnbuckle_runtime::{MemoryStore, Runtime};
-//!
-//! // A provider that drops its first answer in the middle.
-//! let cut = Failure::new(ErrorCode::StreamFailed, "connection reset");
-//! let provider = ScriptedProvider::new([
-//!     ScriptedAttempt::cut(["Hel"], cut),
-//!     ScriptedAttempt::answer(["Hello"]),
-//! ]);
-//! let runtime = Runtime::builder(Arc::new(provider), "a-model").build();
-//! let mut session = runtime.session(MemoryStore::new());
-//! let outcome = session.prompt("Say hello").outcome().await;
-//! assert_eq!((outcome.text.as_str(), outcome.attempts), ("Hello", 2));
-//! # });
-//! ```
-//!
-//! Start reading at `turn.rs`, then `step.rs`, then `recovery/decide.rs`.
+#![doc = include_str!("../README.md")]
 
 mod agent;
 mod attempt;
