@@ -1,7 +1,7 @@
 //! The sessions that are kept in one folder.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write as _},
     path::{Path, PathBuf},
     time::SystemTime,
@@ -215,19 +215,25 @@ impl SessionFolder {
 
     fn info(&self, id: String) -> Result<Option<SessionInfo>, StoreError> {
         let path = jsonl::path_of(&self.path, &id)?;
-        let (read, metadata) = match File::open(&path).and_then(|file| {
-            let metadata = file.metadata()?;
-            Ok((reading::read_beginning(io::BufReader::new(file), &path), metadata))
-        }) {
-            Ok(read) => read,
+        // Not followed: what a link leads to may be missing.
+        let metadata = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(jsonl::io_error("reading", &path)(error)),
         };
-        let about = match read {
-            // Nothing was ever said in it.
-            Ok(None) => return Ok(None),
-            Ok(Some((first, said))) => Ok(about(first, said)),
-            Err(error) => Err(Problem { message: error.failure().message().to_string() }),
+        let file = jsonl::open_file(OpenOptions::new().read(true), &path, &id);
+        let read = file.and_then(|file| {
+            let metadata = file.metadata().map_err(jsonl::io_error("reading", &path))?;
+            Ok((reading::read_beginning(io::BufReader::new(file), &path)?, metadata))
+        });
+        let (about, metadata) = match read {
+            // Nothing was ever said in it, or it is gone.
+            Ok((None, _)) | Err(StoreError::NotFound(_)) => return Ok(None),
+            Ok((Some((first, said)), metadata)) => (Ok(about(first, said)), metadata),
+            // One that cannot be read hides no other.
+            Err(error) => {
+                (Err(Problem { message: error.failure().message().to_string() }), metadata)
+            }
         };
         let modified = metadata.modified().map_err(jsonl::io_error("reading", &path))?;
         Ok(Some(SessionInfo { id, modified, bytes: metadata.len(), about }))

@@ -73,9 +73,7 @@ impl JsonlStore {
     /// [`StoreError::Io`]. The file is left as it was.
     pub fn open(folder: &Path, id: &str) -> Result<(Self, Journal), StoreError> {
         let path = path_of(folder, id)?;
-        let mut options = OpenOptions::new();
-        let file = options.read(true).append(true).open(&path);
-        let file = file.map_err(missing("opening", &path, id))?;
+        let file = open_file(OpenOptions::new().read(true).append(true), &path, id)?;
         lock(&file, &path)?;
         still_there(&file, &path, id)?;
         let reading = reading::read(reading::buffered(&file), &path)?;
@@ -92,7 +90,7 @@ impl JsonlStore {
     /// Those of [`JsonlStore::open`] but [`StoreError::Locked`].
     pub fn read(folder: &Path, id: &str) -> Result<Journal, StoreError> {
         let path = path_of(folder, id)?;
-        let file = File::open(&path).map_err(missing("opening", &path, id))?;
+        let file = open_file(OpenOptions::new().read(true), &path, id)?;
         let reading = reading::read(reading::buffered(&file), &path)?;
         let cut_bytes = match reading.end {
             End::Torn { cut, .. } => cut,
@@ -213,6 +211,16 @@ pub(super) fn is_plain(id: &str) -> bool {
     !id.is_empty()
         && id.len() <= 128
         && id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+/// Opens a file that is there. A folder or a device is none of ours, and a pipe would
+/// be waited for.
+pub(super) fn open_file(options: &OpenOptions, path: &Path, id: &str) -> Result<File, StoreError> {
+    let metadata = fs::metadata(path).map_err(missing("opening", path, id))?;
+    if !metadata.is_file() {
+        return Err(StoreError::Foreign { path: path.to_owned() });
+    }
+    options.open(path).map_err(missing("opening", path, id))
 }
 
 /// Makes the folder of sessions, for its owner alone.

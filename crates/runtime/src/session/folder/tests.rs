@@ -1,3 +1,5 @@
+use std::fs::File;
+
 use turnbuckle_providers::{Arguments, AssistantMessage, FinishReason, ToolCall, Usage};
 
 use super::*;
@@ -106,6 +108,37 @@ async fn sessions_are_listed_by_their_last_use_and_problems_with_them() {
     assert_eq!(folder.newest(Path::new("w2")).unwrap().as_deref(), Some("new"));
     assert_eq!(folder.newest(Path::new("w1")).unwrap().as_deref(), Some("old"));
     assert_eq!(folder.newest(Path::new("w3")).unwrap(), None);
+}
+
+/// What else may lie under the name of a session: each is told, none is waited for,
+/// and none hides the others.
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_no_file_is_told_and_hides_no_session() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = SessionFolder::new(dir.path());
+    write(&folder, "good", "/work", &talk()).await;
+    let at = |name: &str| dir.path().join(format!("{name}.jsonl"));
+    fs::create_dir(at("folder")).unwrap();
+    std::os::unix::fs::symlink(at("circle"), at("circle")).unwrap();
+    std::os::unix::fs::symlink(at("gone"), at("dangling")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", at("device")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap();
+    assert!(made.success());
+
+    let list = folder.list().unwrap();
+    let mut told: Vec<_> = list.iter().map(|info| (&*info.id, info.about.is_ok())).collect();
+    told.sort_unstable();
+    let expected =
+        [("circle", false), ("device", false), ("folder", false), ("good", true), ("pipe", false)];
+    assert_eq!(told, expected);
+    assert_eq!(folder.newest(Path::new("/work")).unwrap().as_deref(), Some("good"));
+    for id in ["folder", "device", "pipe"] {
+        assert!(matches!(folder.read(id), Err(StoreError::Foreign { .. })), "{id}");
+        let opened = JsonlStore::open(dir.path(), id);
+        assert!(matches!(opened, Err(StoreError::Foreign { .. })), "{id}");
+    }
+    assert!(matches!(folder.read("circle"), Err(StoreError::Io { .. })));
 }
 
 #[tokio::test]
