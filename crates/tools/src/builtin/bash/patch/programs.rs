@@ -33,7 +33,14 @@ pub(super) fn follow(words: &[String], depth: usize) -> (Use, bool) {
             "apply_patch" | "applypatch" => Use::patch_if(!is_question(rest, QUESTIONS)),
             "git" => git(rest),
             "bash" | "sh" | "dash" | "zsh" | "ksh" | "ash" => shell(rest),
-            "su" => script_of_su(rest),
+            "su" | "runuser" | "script" if script_option(rest).is_some() => {
+                Use::Script(script_option(rest).unwrap_or_default())
+            }
+            "env" if split_by_env(rest).is_some() => {
+                past_path |= sets_a_path(name, rest);
+                Use::Script(split_by_env(rest).unwrap_or_default())
+            }
+            "watch" => Use::Script(skip_options(rest, &["-n", "--interval"]).join(" ")),
             "eval" => Use::Script(rest.join(" ")),
             "trap" => rest.first().map_or(Use::Other, |script| Use::Script(script.clone())),
             "find" | "fd" => run_by_find(rest, depth),
@@ -49,7 +56,7 @@ pub(super) fn follow(words: &[String], depth: usize) -> (Use, bool) {
                 None => Use::Other,
             },
         };
-        past_path |= path.contains('/') || name == "su";
+        past_path |= path.contains('/') || matches!(name, "su" | "runuser");
         return (found, past_path);
     }
     (Use::Other, past_path)
@@ -63,9 +70,10 @@ fn run_by<'a>(name: &str, rest: &'a [String]) -> Option<&'a [String]> {
     match name {
         "sudo" | "doas" => Some(skip_assignments(skip_options(rest, SUDO_VALUES))),
         "env" => Some(skip_assignments(skip_options(rest, ENV_VALUES))),
-        "command" | "nohup" | "setsid" | "time" | "chronic" | "builtin" | "unbuffer" => {
-            behind(&["-f", "-o"], 0)
-        }
+        "command" | "nohup" | "setsid" | "time" | "chronic" | "builtin" | "unbuffer" | "coproc"
+        | "fakeroot" | "unshare" => behind(&["-f", "-o"], 0),
+        "runuser" => behind(&["-u", "--user", "-g", "--group"], 0),
+        "strace" | "ltrace" => behind(&["-e", "-o", "-p", "-s", "-u", "-P", "-E"], 0),
         "exec" => behind(&["-a"], 0),
         "nice" | "ionice" => behind(&["-n", "--adjustment", "-c", "--class"], 0),
         "stdbuf" => behind(&["-i", "-o", "-e"], 0),
@@ -86,7 +94,7 @@ fn sets_a_path(name: &str, rest: &[String]) -> bool {
         matches!(word.as_str(), "-" | "-i" | "--ignore-environment") || word.starts_with("PATH=")
     };
     match name {
-        "sudo" | "doas" | "chroot" | "busybox" | "toybox" => true,
+        "sudo" | "doas" | "runuser" | "chroot" | "busybox" | "toybox" => true,
         "env" => rest.iter().any(clears),
         "command" => rest.first().is_some_and(|word| word == "-p"),
         _ => false,
@@ -187,10 +195,26 @@ fn skip_options<'a>(mut words: &'a [String], with_value: &[&str]) -> &'a [String
         if !word.starts_with('-') || word == "-" {
             break;
         }
-        words =
-            if with_value.contains(&word.as_str()) { rest.get(1..).unwrap_or(&[]) } else { rest };
+        words = if takes_next(word, with_value) { rest.get(1..).unwrap_or(&[]) } else { rest };
     }
     words
+}
+
+/// Whether the value of an option is the next word; in a cluster such as `-iu` the last
+/// one may have a value there.
+fn takes_next(word: &str, with_value: &[&str]) -> bool {
+    let of_one = |letter: char| {
+        with_value
+            .iter()
+            .any(|option| option.strip_prefix('-') == Some(letter.encode_utf8(&mut [0; 4])))
+    };
+    let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+    let first =
+        cluster.and_then(|letters| letters.char_indices().find(|(_, letter)| of_one(*letter)));
+    match (cluster, first) {
+        (Some(letters), Some((at, letter))) => at + letter.len_utf8() == letters.len(),
+        _ => with_value.contains(&word),
+    }
 }
 
 fn skip_assignments(words: &[String]) -> &[String] {
@@ -213,11 +237,39 @@ fn shell(words: &[String]) -> Use {
     }
 }
 
-/// `su` takes the user before or behind its options.
-fn script_of_su(words: &[String]) -> Use {
-    let at = words.iter().position(|word| word == "-c" || word == "--command");
-    let script = at.and_then(|at| words.get(at + 1));
-    script.map_or(Use::Other, |script| Use::Script(script.clone()))
+/// The shell text after `-c`, also in a cluster such as `-lc`; `su` takes the user
+/// before or behind its options.
+fn script_option(words: &[String]) -> Option<String> {
+    let is_option = |word: &String| {
+        let cluster = word.strip_prefix('-').filter(|rest| !rest.starts_with('-'));
+        word == "--command" || cluster.is_some_and(|letters| letters.ends_with('c'))
+    };
+    let at = words.iter().position(is_option)?;
+    words.get(at + 1).cloned()
+}
+
+/// The command in the text that `env -S` splits, with the words behind it.
+fn split_by_env(words: &[String]) -> Option<String> {
+    let mut words = words;
+    while let Some((word, rest)) = words.split_first().filter(|(word, _)| word.starts_with('-')) {
+        let letters = word.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+        let in_cluster = letters.and_then(|letters| letters.split_once('S'));
+        let split = match word.strip_prefix("--split-string") {
+            Some(value) => value.strip_prefix('=').or(Some("")),
+            None => in_cluster
+                .filter(|(before, _)| {
+                    before.chars().all(|letter| matches!(letter, 'i' | '0' | 'v'))
+                })
+                .map(|(_, value)| value),
+        };
+        match split {
+            Some("") => return Some(rest.join(" ")),
+            Some(value) => return Some([&[value.to_owned()], rest].concat().join(" ")),
+            None if word == "--" => return None,
+            None => words = if takes_next(word, ENV_VALUES) { rest.get(1..)? } else { rest },
+        }
+    }
+    None
 }
 
 const SHELL_VALUES: &[&str] = &["-o", "+o", "-O", "+O", "--rcfile", "--init-file"];
