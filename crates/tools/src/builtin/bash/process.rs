@@ -178,7 +178,13 @@ impl Job<'_> {
         if exited {
             read = read || timeout(DRAIN, &mut reading).await.is_ok();
             if !tree.outlives_shell().await {
-                return Ok((end, Ended::default(), read));
+                let mut ended = Ended::default();
+                if !read {
+                    // What no look has found and its group took with it lets go of the output.
+                    read = timeout(DRAIN, &mut reading).await.is_ok();
+                    ended.found = read;
+                }
+                return Ok((end, ended, read));
             }
         }
         let mut ending = pin!(tree.end());

@@ -54,8 +54,18 @@ impl Tree {
                 return true;
             }
         }
+        self.kill_group();
         self.over = true;
         false
+    }
+
+    /// Kills the process group of the shell, if anybody is in it: what forks faster
+    /// than one can look is found by no look, and a group is killed all at once.
+    ///
+    /// Only while the id is surely that of the group: shortly after somebody was in it.
+    fn kill_group(&self) {
+        // A group that is gone already is what we want.
+        let _ = kill_process_group(self.shell, Signal::KILL);
     }
 
     /// Asks all to end, kills them after the grace, and looks again until none
@@ -69,6 +79,7 @@ impl Tree {
             // Twice, since a process hides while it becomes another program.
             let before = std::mem::replace(&mut empty, alive.is_empty());
             if empty && before {
+                self.kill_group();
                 self.over = true;
                 return Ended { found: !told.is_empty(), left: Vec::new() };
             }
@@ -105,8 +116,7 @@ impl Drop for Tree {
         if self.over {
             return;
         }
-        // A group that is gone already is what we want.
-        let _ = kill_process_group(self.shell, Signal::KILL);
+        self.kill_group();
         let mut killed = HashSet::new();
         for _ in 0..DROP_ROUNDS {
             let alive = find(self.shell, &self.mark, &self.known).alive;

@@ -169,6 +169,40 @@ async fn a_child_without_the_mark_is_found_by_its_parent() {
     assert_eq!(carriers(seconds), [0; 0]);
 }
 
+/// A process that forks and ends, over and over: whoever looks for it comes too late.
+/// It ignores TERM, tells each life, and ends by itself, so that a failure leaves nothing.
+const RESTLESS: &str = r#"perl -e '
+    $SIG{TERM} = $SIG{CHLD} = "IGNORE";
+    for (my $end = time + 4; time < $end; ) {
+        exit if fork;
+        open my $lives, ">>", "lives";
+        print $lives "x";
+        close $lives;
+        select undef, undef, undef, 0.001;
+    }' &"#;
+
+#[tokio::test]
+async fn what_forks_faster_than_one_can_look_ends_with_its_group() {
+    let end = "until [ -s lives ]; do sleep 0.01; done";
+    for (input, how) in [
+        (json!({ "command": format!("{RESTLESS} {end}") }), "exit code 0"),
+        (
+            json!({ "command": format!("{RESTLESS} {end}; sleep 343"), "timeout_ms": 1000 }),
+            "timed out",
+        ),
+    ] {
+        let fixture = Fixture::new();
+        let outcome = timeout(SOON, fixture.call("Bash", input)).await.unwrap();
+        let text = outcome.map_or_else(|error| error.text, |output| output.text);
+        assert!(text.starts_with(how), "{text}");
+        assert!(!text.contains("still holds"), "{text}");
+        let lives = || fs::metadata(fixture.path("lives")).unwrap().len();
+        let before = lives();
+        sleep(Duration::from_millis(200)).await;
+        assert_eq!(lives(), before, "it lives on after: {text}");
+    }
+}
+
 #[tokio::test]
 async fn processes_of_another_command_are_left_alone() {
     let (fixture, other) = (Fixture::new(), Fixture::new());
