@@ -9,7 +9,7 @@ use turnbuckle_tools::ToolSet;
 use crate::{
     Journal, JsonlStore, Record, RecoveryPolicy, Repairs, Session, SessionStore, StoreError,
     SystemWorld, TurnObserver, World,
-    callback::Sturdy,
+    callback::{Sturdy, SturdyRedact},
     compaction::{CompactionPolicy, Compactor, SummaryCompactor},
     observer::Watcher,
     recovery::{RecoveryPolicies, RetryQuota},
@@ -244,7 +244,7 @@ impl Builder {
 
     /// Masks secrets in what tools report. Without one, outside text is withheld.
     pub fn redactor(mut self, redact: Arc<dyn Redact>) -> Self {
-        self.parts.redact = redact;
+        self.parts.redact = Arc::new(SturdyRedact(redact));
         self
     }
 

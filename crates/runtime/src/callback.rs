@@ -5,6 +5,7 @@
 //! executor runs on that thread, until it returns.
 
 use std::{
+    borrow::Cow,
     future::Future,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
@@ -12,7 +13,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 use jiff::Timestamp;
-use turnbuckle_errors::{ErrorCode, Failure, Origin};
+use turnbuckle_errors::{ErrorCode, Failure, Opaque, Origin, Redact};
 
 use crate::{SystemWorld, World};
 
@@ -53,6 +54,16 @@ impl World for Sturdy {
     fn jitter(&self) -> f64 {
         let sample = contained("World::jitter", || self.0.jitter()).unwrap_or_default();
         if sample.is_nan() { 0.0 } else { sample.clamp(0.0, 1.0) }
+    }
+}
+
+/// A host's redactor; where it panics, the text is withheld.
+pub(crate) struct SturdyRedact(pub(crate) Arc<dyn Redact>);
+
+impl Redact for SturdyRedact {
+    fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let redacted = contained("Redact::redact", || self.0.redact(text));
+        redacted.unwrap_or_else(|| Opaque.redact(text))
     }
 }
 

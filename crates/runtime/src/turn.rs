@@ -10,7 +10,7 @@ use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::{ErrorCode, Failure, Origin, SafeText, Usage};
 use turnbuckle_providers::{FinishReason, Message};
-use turnbuckle_tools::PromptTools;
+use turnbuckle_tools::{PromptTools, STOP_GRACE};
 
 use crate::{
     Event, EventKind, MessageFinish, Outcome, PromptOutcome, PromptTiming, Record, Remote,
@@ -227,8 +227,8 @@ impl<'s> Turn<'s> {
             let closed = "the session is closed because its journal could not be written";
             return Err(Failure::new(ErrorCode::Internal, closed));
         }
-        let written =
-            contained_work("SessionStore::append", self.session.store.append(&record)).await;
+        let append = self.session.store.append(&record);
+        let written = stored("SessionStore::append", append, &self.cancel).await;
         self.written(written)?;
         if matches!(
             record,
@@ -241,7 +241,7 @@ impl<'s> Turn<'s> {
 
     /// Makes the journal durable up to here.
     pub(crate) async fn sync(&mut self) -> Result<(), Failure> {
-        let synced = contained_work("SessionStore::sync", self.session.store.sync()).await;
+        let synced = stored("SessionStore::sync", self.session.store.sync(), &self.cancel).await;
         self.written(synced)
     }
 
@@ -350,6 +350,25 @@ impl Account {
             timing: self.timing,
             session_id,
         }
+    }
+}
+
+/// What the store says; `None` if it panicked, or gives no answer within [`STOP_GRACE`]
+/// after a cancellation.
+async fn stored<T>(
+    callback: &'static str,
+    work: impl Future<Output = T>,
+    cancel: &CancellationToken,
+) -> Option<T> {
+    let overdue = async {
+        cancel.cancelled().await;
+        tokio::time::sleep(STOP_GRACE).await;
+        tracing::error!(callback, "the session store gives no answer; the session is closed");
+    };
+    tokio::select! {
+        biased;
+        done = contained_work(callback, work) => done,
+        () = overdue => None,
     }
 }
 

@@ -13,6 +13,8 @@ use turnbuckle_providers::{
     StreamEvent,
 };
 
+use crate::callback::contained;
+
 /// One request to the session's model. Asking uses it up: a compaction makes one
 /// attempt and no more, so that retries cannot multiply.
 pub struct CompactionModel<'a> {
@@ -104,8 +106,11 @@ struct Answer<'a> {
 
 impl Drop for Answer<'_> {
     fn drop(&mut self) {
-        let usage = self.ended.unwrap_or_else(|| self.stream.partial().usage);
-        let timing = self.stream.timing();
+        // A stream that has just panicked may do so again, and a panic while another one
+        // unwinds would take the process.
+        let partial = || contained("PollEvents::partial", || self.stream.partial().usage);
+        let usage = self.ended.or_else(partial).unwrap_or_default();
+        let timing = contained("PollEvents::timing", || self.stream.timing()).unwrap_or_default();
         self.spent.add(&usage, timing.provider_wait(), timing.stream());
     }
 }

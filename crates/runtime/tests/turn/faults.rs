@@ -1,10 +1,17 @@
 //! Code of the host that panics: every seam, one clean story each time.
 
-use std::sync::Arc;
+use std::{
+    borrow::Cow,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use serde_json::Value;
-use turnbuckle_errors::{ErrorCode, Failure};
+use turnbuckle_errors::{ErrorCode, Failure, Redact};
 use turnbuckle_providers::{
     AttemptContext, ChatRequest, EventStream, PartialMessage, PollEvents, Provider, StreamEvent,
     testing::{ScriptedAttempt, ScriptedProvider},
@@ -110,6 +117,127 @@ async fn a_provider_that_panics_is_one_failure_and_every_start_has_its_end() {
         assert_eq!(outcome.failure.unwrap().code(), ErrorCode::Internal);
         let started = events.iter().any(|event| kind(event) == "message_start");
         assert_eq!(started, !when_asked);
+    }
+}
+
+/// Answers three times, refuses the fourth request as too large, and then has streams
+/// of which nothing works.
+struct BrokenLater(AtomicUsize);
+
+struct BrokenStream;
+
+#[async_trait]
+impl Provider for BrokenLater {
+    fn id(&self) -> &str {
+        "broken-later"
+    }
+
+    async fn open(
+        &self,
+        request: &ChatRequest,
+        attempt: AttemptContext,
+    ) -> Result<EventStream, Failure> {
+        let script = match self.0.fetch_add(1, Ordering::Relaxed) {
+            0..=2 => ScriptedAttempt::answer(["word "; 400]),
+            3 => ScriptedAttempt::refused(Failure::new(ErrorCode::ContextTooLarge, "too large")),
+            _ => return Ok(EventStream::new(BrokenStream)),
+        };
+        ScriptedProvider::new([script]).open(request, attempt).await
+    }
+}
+
+impl PollEvents for BrokenStream {
+    fn poll_event(
+        &mut self,
+        _cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<StreamEvent, Failure>>> {
+        panic!("a fault in the stream")
+    }
+
+    fn partial(&self) -> PartialMessage {
+        panic!("another fault in the stream")
+    }
+
+    fn timing(&self) -> turnbuckle_diagnostics::AttemptTiming {
+        panic!("one more fault in the stream")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_panics_in_everything_takes_neither_a_summary_nor_the_process() {
+    let provider = Arc::new(BrokenLater(AtomicUsize::new(0)));
+    let runtime = Runtime::builder(provider, "m").build();
+    let mut session = runtime.session(MemoryStore::new());
+    for _ in 0..3 {
+        assert!(session.prompt("go").outcome().await.ok);
+    }
+    let failure = session.prompt("go").outcome().await.failure.unwrap();
+    assert_eq!(failure.code(), ErrorCode::ContextTooLarge);
+    assert_eq!(failure.cause_code(), Some(ErrorCode::ContextCompactionFailed));
+    let failure = session.prompt("go").outcome().await.failure.unwrap();
+    assert_eq!(failure.code(), ErrorCode::Internal);
+}
+
+impl Redact for Faulty {
+    fn redact<'a>(&self, _text: &'a str) -> Cow<'a, str> {
+        panic!("a fault in the redactor")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redactor_that_panics_shows_nothing_and_ends_nothing() {
+    let script = [asks(&[("a", "Nowhere", "{}")]), ScriptedAttempt::answer(["done"])];
+    let (set, _) = tools();
+    let played = play_with(script, |builder| builder.tools(set).redactor(Arc::new(Faulty))).await;
+    assert!(played.outcome.ok);
+    let end = played.events.iter().find(|event| kind(event) == "tool_execution_end").unwrap();
+    let end = serde_json::to_value(end).unwrap();
+    assert_eq!(end["failure"]["message"], "[withheld]");
+}
+
+/// Gives no answer from so many records on, or when it is synced.
+struct SilentStore(usize);
+
+#[async_trait]
+impl SessionStore for SilentStore {
+    async fn append(&mut self, _record: &Record) -> Result<(), StoreError> {
+        match self.0.checked_sub(1) {
+            Some(room) => self.0 = room,
+            None => std::future::pending().await,
+        }
+        Ok(())
+    }
+
+    async fn sync(&mut self) -> Result<(), StoreError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_gives_no_answer_cannot_hold_up_a_cancelled_prompt() {
+    for room in [0, 1, 2, 3, 9] {
+        let provider = ScriptedProvider::new([ScriptedAttempt::answer(["done"])]);
+        let runtime = Runtime::builder(Arc::new(provider), "m").build();
+        let mut session = runtime.session(SilentStore(room));
+        let mut prompt = session.prompt("go");
+        let remote = prompt.remote();
+        let mut events = Vec::new();
+        let read = async {
+            while let Some(event) = prompt.next().await {
+                events.push(event);
+            }
+            prompt.outcome().await
+        };
+        let abort = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            remote.abort();
+        };
+        let began = tokio::time::Instant::now();
+        let (outcome, ()) = tokio::join!(read, abort);
+        check_promises(&events, &outcome);
+        assert_eq!(outcome.failure.unwrap().code(), ErrorCode::Internal, "{room}");
+        assert_eq!(began.elapsed(), Duration::from_secs(1) + turnbuckle_tools::STOP_GRACE);
+        assert_eq!(session.prompt("more").outcome().await.attempts, 0, "it is closed");
     }
 }
 
