@@ -58,7 +58,9 @@ impl Text {
             None if failed || text.is_empty() => Ok(()),
             None => {
                 let mut stdout = io::stdout().lock();
-                writeln!(stdout, "{text}")?;
+                // A terminal that does not tell its size can be steered all the same.
+                let safe = stdout.is_terminal().then(|| printable(text));
+                writeln!(stdout, "{}", safe.as_deref().unwrap_or(text))?;
                 stdout.flush()
             }
         }

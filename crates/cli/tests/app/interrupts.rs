@@ -111,3 +111,31 @@ fn an_interrupt_ends_a_run_that_nobody_reads() {
     // Nobody reads on, and still it ends.
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
+
+#[test]
+fn a_model_cannot_steer_a_terminal_whatever_its_size() {
+    let helper = std::process::Command::new("script").arg("--version").output();
+    if !helper.is_ok_and(|helper| String::from_utf8_lossy(&helper.stdout).contains("util-linux")) {
+        return;
+    }
+    // 0 by 0 is what a terminal says that does not know its size.
+    for size in ["cols 80 rows 24", "cols 0 rows 0"] {
+        let text = r#"begin \u001b]52;c;aGk=\u0007\u001b[2J\u009b1m end"#;
+        let stage = Stage::new(&format!("[[step]]\nbehaviour = \"whole\"\ntext = \"{text}\"\n"));
+        let run = format!(
+            "stty {size}; exec {} run go --base-url {} --workspace {}",
+            env!("CARGO_BIN_EXE_turnbuckle"),
+            stage.base_url(),
+            stage.workspace().display()
+        );
+        let output = std::process::Command::new("script")
+            .args(["--quiet", "--return", "--command", &run, "/dev/null"])
+            .env_remove("OPENAI_API_KEY")
+            .env("TURNBUCKLE_STATE_DIR", stage.state())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let screen = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(screen.contains("begin ]52;c;aGk=[2J1m end"), "{size}: {screen:?}");
+    }
+}
