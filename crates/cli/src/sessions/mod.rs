@@ -5,7 +5,7 @@ mod list;
 mod show;
 
 use std::{
-    io::{self, Write as _},
+    io::{self, IsTerminal as _, Write as _},
     path::PathBuf,
     process::ExitCode,
 };
@@ -17,6 +17,7 @@ use turnbuckle_runtime::{
 
 use crate::{
     args::{Document, ExportArgs, ForkArgs, Format, RemoveArgs, SessionsCommand},
+    output::printable,
     refusal::{invalid, refused, tell},
 };
 
@@ -152,9 +153,12 @@ fn remove(folder: &SessionFolder, args: &RemoveArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints to standard output. A reader who has left has read enough.
+/// Prints to standard output: exactly, but for what could steer a terminal. A reader
+/// who has left has read enough.
 fn print(text: &str) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+    let mut out = io::stdout().lock();
+    let safe = out.is_terminal().then(|| printable(text));
+    let text = safe.as_deref().unwrap_or(text);
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(invalid(&format!("the output could not be written: {error}")))

@@ -222,3 +222,15 @@ fn damage_is_told_and_another_programs_file_is_left_alone() {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     }
 }
+
+#[test]
+fn an_export_into_a_pipe_is_exact() {
+    let said = "colours \\u001b[31mred\\u001b[0m end";
+    let stage = Stage::new(&format!("[[step]]\nbehaviour = \"whole\"\ntext = \"{said}\"\n"));
+    let id = id_of(&stage.run(&["--output", "json"]));
+    let piped = sessions(&stage, &["export", &id]).stdout;
+    assert!(piped.contains("colours \u{1b}[31mred\u{1b}[0m end"), "{piped:?}");
+    let file = stage.workspace().join("session.md");
+    assert_eq!(sessions(&stage, &["export", &id, "--to", file.to_str().unwrap()]).code, Some(0));
+    assert_eq!(std::fs::read_to_string(file).unwrap(), piped);
+}
