@@ -99,6 +99,16 @@ pub(crate) struct RunArgs {
     /// it is refused [default: only after a refusal]
     #[arg(long, value_name = "N")]
     pub(crate) context_window: Option<u32>,
+    /// An image to send with the prompt (PNG, JPEG, GIF or WebP); may be repeated
+    #[arg(long = "image", value_name = "FILE")]
+    pub(crate) images: Vec<PathBuf>,
+    /// How freely the model chooses its words [default: the provider's]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
+    pub(crate) temperature: Option<f32>,
+    /// How much the model should think, in the provider's word: low, high … [default: the
+    /// provider's]
+    #[arg(long, value_name = "WORD")]
+    pub(crate) reasoning_effort: Option<String>,
     /// The longest silence within an answer, in milliseconds [default: 300000]
     #[arg(long, value_name = "MS")]
     pub(crate) idle_timeout_ms: Option<u64>,

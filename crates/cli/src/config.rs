@@ -23,11 +23,13 @@ pub(crate) struct Config {
     pub(crate) max_steps: Option<u32>,
     pub(crate) max_output_tokens: Option<u32>,
     pub(crate) context_window: Option<u32>,
+    pub(crate) temperature: Option<f32>,
+    pub(crate) reasoning_effort: Option<String>,
     pub(crate) idle_timeout_ms: Option<u64>,
     pub(crate) first_byte_timeout_ms: Option<u64>,
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 16] = [
     "provider",
     "base_url",
     "model",
@@ -40,6 +42,8 @@ const KEYS: [&str; 14] = [
     "max_steps",
     "max_output_tokens",
     "context_window",
+    "temperature",
+    "reasoning_effort",
     "idle_timeout_ms",
     "first_byte_timeout_ms",
 ];

@@ -14,6 +14,7 @@ mod output;
 mod providers;
 mod refusal;
 mod run;
+mod said;
 mod sessions;
 mod settings;
 mod signals;

@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 use turnbuckle_diagnostics::Redactor;
 use turnbuckle_errors::{ErrorCode, Failure, Redact};
 use turnbuckle_providers::{
-    AdapterBuilder, AdapterOptions, ConfigError, Provider, anthropic::Anthropic, gemini::Gemini,
-    openai_chat::OpenAiChat, openai_responses::OpenAiResponses, profiles, profiles::Dialect,
+    AdapterBuilder, AdapterOptions, ConfigError, Provider, UserMessage, anthropic::Anthropic,
+    gemini::Gemini, openai_chat::OpenAiChat, openai_responses::OpenAiResponses, profiles,
+    profiles::Dialect,
 };
 use turnbuckle_runtime::{Outcome, PromptOutcome, Runtime, Session};
 use turnbuckle_tools::{
@@ -59,7 +60,7 @@ pub(crate) async fn run(args: RunArgs) -> ExitCode {
 /// written. When it cannot, the prompt is cancelled.
 pub(crate) async fn show<O: Output + 'static>(
     session: &mut Session,
-    prompt: String,
+    prompt: impl Into<UserMessage>,
     cancel: CancellationToken,
     output: O,
 ) -> (PromptOutcome, io::Result<O>) {
@@ -86,7 +87,7 @@ pub(crate) fn exit_code(outcome: &PromptOutcome, lost: Option<&io::Error>) -> Ex
     }
 }
 
-fn prepare(mut settings: Settings) -> Result<(Session, String), Failure> {
+fn prepare(mut settings: Settings) -> Result<(Session, UserMessage), Failure> {
     // Off a terminal there is nobody to ask, and what is piped in is no answer.
     let approver: Arc<dyn Approver> = if io::stdin().is_terminal() && io::stderr().is_terminal() {
         Arc::new(AskOnTerminal::default())
@@ -123,6 +124,11 @@ pub(crate) fn runtime(
     if let Some(tokens) = settings.context_window {
         builder = builder.context_window(u64::from(tokens));
     }
+    let (temperature, effort) = (settings.temperature, settings.reasoning_effort.clone());
+    let builder = builder.request(|request| {
+        request.temperature = temperature;
+        request.reasoning_effort = effort;
+    });
     Ok(builder.tools(tools).build())
 }
 

@@ -1,17 +1,11 @@
 //! Flags over the config file over defaults, checked before any request.
 
-use std::{
-    ffi::OsString,
-    io::{IsTerminal as _, Read as _},
-    num::NonZeroU64,
-    path::PathBuf,
-    time::Duration,
-};
+use std::{io::IsTerminal as _, num::NonZeroU64, path::PathBuf, time::Duration};
 
 use secrecy::SecretString;
 use turnbuckle_errors::{ErrorCode, Failure};
 use turnbuckle_providers::{
-    Clocks,
+    Clocks, UserMessage,
     profiles::{Dialect, Profile},
     transport::Endpoint,
 };
@@ -23,6 +17,7 @@ use crate::{
     nearest::hint,
     providers,
     refusal::{invalid, refused},
+    said,
 };
 
 /// What is asked at OpenAI's own address unless `--model` says otherwise.
@@ -34,13 +29,10 @@ const LOCAL_MODEL: &str = "default";
 const TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Glob", "Grep", "Bash"];
 const PERMISSIONS: [&str; 4] = ["ask", "accept-edits", "auto", "read-only"];
 
-/// What is asked for when a session goes on without a word.
-const GO_ON: &str = "Go on where you stopped.";
-
 /// Everything a run needs.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) prompt: String,
+    pub(crate) prompt: UserMessage,
     pub(crate) profile: &'static Profile,
     pub(crate) dialect: Dialect,
     pub(crate) base_url: String,
@@ -57,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) max_output_tokens: Option<u32>,
     /// The model's context in tokens, where it is known.
     pub(crate) context_window: Option<u32>,
+    pub(crate) temperature: Option<f32>,
+    pub(crate) reasoning_effort: Option<String>,
     pub(crate) clocks: Clocks,
 }
 
@@ -67,15 +61,24 @@ impl Settings {
     pub(crate) fn resolve(mut args: RunArgs) -> Result<Self, Failure> {
         let given = args.prompt.take();
         let mut settings = Self::all_but_the_prompt(args)?;
-        settings.prompt = prompt(given, settings.go_on || settings.session.is_some())?;
+        settings.prompt.text = said::text(given, settings.go_on || settings.session.is_some())?;
         Ok(settings)
     }
 
     /// The same for a chat, which waits for its first message only if none is given.
-    pub(crate) fn resolve_for_chat(mut args: RunArgs) -> Result<(Self, Option<String>), Failure> {
+    pub(crate) fn resolve_for_chat(
+        mut args: RunArgs,
+    ) -> Result<(Self, Option<UserMessage>), Failure> {
         let given = args.prompt.take().filter(|prompt| prompt != "-");
-        let settings = Self::all_but_the_prompt(args)?;
-        Ok((settings, given.map(|given| prompt(Some(given), false)).transpose()?))
+        let mut settings = Self::all_but_the_prompt(args)?;
+        let images = std::mem::take(&mut settings.prompt.images);
+        if given.is_none() && !images.is_empty() {
+            return Err(invalid(
+                "--image goes with a first message: turnbuckle chat \"what is this?\" --image FILE",
+            ));
+        }
+        let text = given.map(|given| said::text(Some(given), false)).transpose()?;
+        Ok((settings, text.map(|text| UserMessage { text, images })))
     }
 
     fn all_but_the_prompt(args: RunArgs) -> Result<Self, Failure> {
@@ -115,9 +118,10 @@ impl Settings {
             not_zero(args.max_output_tokens.or(config.max_output_tokens), "max-output-tokens")?;
         let context_window =
             not_zero(args.context_window.or(config.context_window), "context-window")?;
+        let images = args.images.iter().map(|path| said::image(path)).collect::<Result<_, _>>()?;
         let key = key(args.api_key_env.or(config.api_key_env).as_deref(), profile, &base_url)?;
         Ok(Self {
-            prompt: String::new(),
+            prompt: UserMessage { text: String::new(), images },
             profile,
             dialect,
             base_url,
@@ -133,6 +137,8 @@ impl Settings {
             max_steps,
             max_output_tokens,
             context_window,
+            temperature: temperature(args.temperature.or(config.temperature))?,
+            reasoning_effort: args.reasoning_effort.or(config.reasoning_effort),
             clocks: clocks(profile, first_event, idle),
         })
     }
@@ -244,33 +250,6 @@ fn permission(mode: Option<&str>) -> Result<PermissionMode, Failure> {
     }
 }
 
-/// What to do. A session that goes on needs none: what is left out, or empty on
-/// standard input, asks the model to go on.
-fn prompt(given: Option<OsString>, resumes: bool) -> Result<String, Failure> {
-    let not_text = || invalid("the prompt is not valid UTF-8; save it as UTF-8");
-    let may_be_left_out = resumes && given.is_none();
-    let text = match given {
-        Some(given) if given != "-" => given.into_string().map_err(|_| not_text())?,
-        None if resumes && std::io::stdin().is_terminal() => GO_ON.to_owned(),
-        _ => {
-            let mut bytes = Vec::new();
-            std::io::stdin()
-                .read_to_end(&mut bytes)
-                .map_err(|error| invalid(&format!("standard input cannot be read: {error}")))?;
-            String::from_utf8(bytes).map_err(|_| not_text())?
-        }
-    };
-    if text.trim().is_empty() && may_be_left_out {
-        return Ok(GO_ON.to_owned());
-    }
-    if text.trim().is_empty() {
-        return Err(invalid(
-            "the prompt is empty; say what to do, as in: turnbuckle run \"explain this folder\"",
-        ));
-    }
-    Ok(text)
-}
-
 fn clocks(profile: &Profile, first_event: Option<Duration>, idle: Option<Duration>) -> Clocks {
     let mut clocks = Clocks::default();
     if let Some(byte_idle) = profile.byte_idle {
@@ -284,6 +263,15 @@ fn clocks(profile: &Profile, first_event: Option<Duration>, idle: Option<Duratio
         clocks.progress_idle = idle;
     }
     clocks
+}
+
+fn temperature(given: Option<f32>) -> Result<Option<f32>, Failure> {
+    match given {
+        Some(given) if !(given.is_finite() && given >= 0.0) => {
+            Err(invalid("--temperature must be a number from 0 up; most providers take 0 to 2"))
+        }
+        given => Ok(given),
+    }
 }
 
 fn positive(millis: Option<u64>, name: &str) -> Result<Option<Duration>, Failure> {
@@ -321,17 +309,6 @@ mod tests {
         assert_eq!(tools(Some("Read, Edit")).unwrap(), ["Read", "Edit"]);
         assert_eq!(tools(None).unwrap().len(), 6);
         assert!(tools(Some("none")).unwrap().is_empty());
-    }
-
-    #[test]
-    fn an_empty_or_foreign_prompt_is_refused() {
-        assert!(message(prompt(Some(" \n".into()), true)).contains("the prompt is empty"));
-        #[cfg(unix)]
-        {
-            use std::os::unix::ffi::OsStringExt as _;
-            let foreign = OsString::from_vec(vec![0x66, 0xff]);
-            assert!(message(prompt(Some(foreign), false)).contains("UTF-8"));
-        }
     }
 
     #[test]
@@ -392,6 +369,14 @@ mod tests {
             (Duration::from_millis(7), Duration::from_millis(7))
         );
         assert!(positive(Some(0), "idle-timeout-ms").is_err());
+    }
+
+    #[test]
+    fn a_temperature_is_a_number_from_0_up() {
+        assert_eq!(temperature(Some(0.7)).unwrap(), Some(0.7));
+        for wrong in [-0.1, f32::NAN, f32::INFINITY] {
+            assert!(message(temperature(Some(wrong))).contains("--temperature"));
+        }
     }
 
     #[test]

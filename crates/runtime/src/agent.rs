@@ -8,6 +8,7 @@ use std::{
 use tokio::{runtime::Handle, sync::watch};
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::{ErrorCode, Failure, Origin};
+use turnbuckle_providers::UserMessage;
 
 use crate::{
     Prompt, Remote, Session,
@@ -85,8 +86,8 @@ impl Agent {
     ///
     /// `AGENT_BUSY` while another prompt of this session runs; `INTERNAL` outside
     /// of a tokio runtime.
-    pub fn prompt(&self, text: impl Into<String>) -> Result<Prompt<'static>, Failure> {
-        self.begin(Opening::Say(text.into()))
+    pub fn prompt(&self, said: impl Into<UserMessage>) -> Result<Prompt<'static>, Failure> {
+        self.begin(Opening::Say(said.into()))
     }
 
     /// Goes on from the history, as [`Session::continue_`] does.

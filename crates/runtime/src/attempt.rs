@@ -294,9 +294,7 @@ impl Turn<'_> {
 
     /// The one place where a request is made of the history.
     pub(crate) fn request(&self, parts: &Parts, nudge: bool) -> ChatRequest {
-        let mut request = ChatRequest::new(parts.model.clone());
-        request.system.clone_from(&parts.system);
-        request.max_output_tokens = parts.max_output_tokens;
+        let mut request = parts.request.clone();
         request.session_id = Some(self.session.id.clone());
         // Both are shared, with what the provider has written of them already.
         request.messages = self.session.transcript.messages().clone();

@@ -3,7 +3,7 @@
 use std::{collections::HashSet, fmt, num::NonZeroU32, sync::Arc, time::Duration};
 
 use turnbuckle_errors::{Opaque, Redact};
-use turnbuckle_providers::{Provider, ToolDefinition, ToolList};
+use turnbuckle_providers::{ChatRequest, Provider, ToolDefinition, ToolList};
 use turnbuckle_tools::ToolSet;
 
 use crate::{
@@ -29,8 +29,8 @@ pub struct Runtime {
 /// What a runtime is made of.
 pub(crate) struct Parts {
     pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) model: String,
-    pub(crate) system: Option<String>,
+    /// What every request says besides the conversation and the tools.
+    pub(crate) request: ChatRequest,
     pub(crate) tools: ToolSet,
     /// What the model is told of the tools.
     pub(crate) offered: ToolList,
@@ -46,7 +46,6 @@ pub(crate) struct Parts {
     pub(crate) watcher: Arc<Watcher>,
     pub(crate) world: Arc<dyn World>,
     pub(crate) max_steps: u32,
-    pub(crate) max_output_tokens: Option<u32>,
     wait_divisor: NonZeroU32,
 }
 
@@ -56,7 +55,7 @@ impl Parts {
         let tools = self.tools.specs().into_iter().map(|spec| {
             spec.name.len() + spec.description.len() + spec.input_schema.to_string().len()
         });
-        let bytes = tools.sum::<usize>() + self.system.as_ref().map_or(0, String::len);
+        let bytes = tools.sum::<usize>() + self.request.system.as_ref().map_or(0, String::len);
         u64::try_from(bytes).unwrap_or(u64::MAX)
     }
 
@@ -69,11 +68,12 @@ impl Parts {
 impl Runtime {
     /// Begins to configure a runtime that asks `model` of `provider`.
     pub fn builder(provider: Arc<dyn Provider>, model: impl Into<String>) -> Builder {
+        let mut request = ChatRequest::new(model);
+        request.prompt_caching = true;
         Builder {
             parts: Parts {
                 provider,
-                model: model.into(),
-                system: None,
+                request,
                 tools: ToolSet::new(),
                 offered: ToolList::new(),
                 policy: RecoveryPolicy::default(),
@@ -86,7 +86,6 @@ impl Runtime {
                 watcher: Arc::default(),
                 world: Arc::new(SystemWorld),
                 max_steps: MAX_STEPS,
-                max_output_tokens: None,
                 wait_divisor: NonZeroU32::MIN,
             },
         }
@@ -154,7 +153,7 @@ impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Runtime")
             .field("provider", &self.parts.provider.id())
-            .field("model", &self.parts.model)
+            .field("model", &self.parts.request.model)
             .field("tools", &self.parts.tools)
             .field("policy", &self.parts.policy)
             .finish_non_exhaustive()
@@ -170,7 +169,7 @@ pub struct Builder {
 impl Builder {
     /// The system prompt.
     pub fn system(mut self, system: impl Into<String>) -> Self {
-        self.parts.system = Some(system.into());
+        self.parts.request.system = Some(system.into());
         self
     }
 
@@ -269,7 +268,29 @@ impl Builder {
 
     /// The most tokens of one answer. By default the provider's own limit.
     pub const fn max_output_tokens(mut self, tokens: u32) -> Self {
-        self.parts.max_output_tokens = Some(tokens);
+        self.parts.request.max_output_tokens = Some(tokens);
+        self
+    }
+
+    /// What else every request says: temperature, reasoning effort, stop texts, the
+    /// schema of the answer, fields for an odd gateway. The messages, the tools and the
+    /// session id are the runtime's own, whatever is set here. Prompt caching is on
+    /// unless it is switched off here.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use turnbuckle_providers::testing::ScriptedProvider;
+    /// # use turnbuckle_runtime::Runtime;
+    /// # let provider = Arc::new(ScriptedProvider::new([]));
+    /// let runtime = Runtime::builder(provider, "a-model")
+    ///     .request(|request| {
+    ///         request.temperature = Some(0.2);
+    ///         request.reasoning_effort = Some("low".to_owned());
+    ///     })
+    ///     .build();
+    /// ```
+    pub fn request(mut self, say: impl FnOnce(&mut ChatRequest)) -> Self {
+        say(&mut self.parts.request);
         self
     }
 
@@ -290,6 +311,6 @@ impl Builder {
 
 impl fmt::Debug for Builder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("model", &self.parts.model).finish_non_exhaustive()
+        f.debug_struct("Builder").field("model", &self.parts.request.model).finish_non_exhaustive()
     }
 }

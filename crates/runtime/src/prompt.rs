@@ -11,6 +11,7 @@ use std::{
 use futures_util::Stream;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use turnbuckle_providers::UserMessage;
 
 use crate::{
     Event, Journal, PromptOutcome, Record, Remote, Repairs, Runtime, SessionStore, Transcript,
@@ -122,22 +123,23 @@ impl Session {
         &self.transcript
     }
 
-    /// Runs one prompt. Nothing happens before the [`Prompt`] is read.
+    /// Runs one prompt: a text, or a [`UserMessage`] with images. Nothing happens
+    /// before the [`Prompt`] is read.
     ///
     /// A session runs one prompt at a time, which the borrow enforces; an
     /// [`Agent`](crate::Agent) shares one between tasks.
-    pub fn prompt(&mut self, text: impl Into<String>) -> Prompt<'_> {
-        self.prompt_until(text, CancellationToken::new())
+    pub fn prompt(&mut self, said: impl Into<UserMessage>) -> Prompt<'_> {
+        self.prompt_until(said, CancellationToken::new())
     }
 
     /// Runs one prompt that ends when `cancel` is cancelled.
     #[expect(clippy::needless_pass_by_value, reason = "a token is a handle, given away")]
     pub fn prompt_until(
         &mut self,
-        text: impl Into<String>,
+        said: impl Into<UserMessage>,
         cancel: CancellationToken,
     ) -> Prompt<'_> {
-        self.begin_prompt(Opening::Say(text.into()), &cancel)
+        self.begin_prompt(Opening::Say(said.into()), &cancel)
     }
 
     /// Asks the model again from the history, without a new message of the user:

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
 use turnbuckle_errors::{ErrorCode, Failure, Origin, SafeText, Usage};
-use turnbuckle_providers::{FinishReason, Message};
+use turnbuckle_providers::{FinishReason, Message, UserMessage};
 use turnbuckle_tools::{PromptTools, STOP_GRACE};
 
 use crate::{
@@ -25,7 +25,7 @@ use crate::{
 /// What a prompt begins with.
 pub(crate) enum Opening {
     /// The user says something.
-    Say(String),
+    Say(UserMessage),
     /// Nothing: the history is to be answered.
     GoOn,
 }
@@ -108,7 +108,7 @@ impl<'s> Turn<'s> {
     /// Answer after answer, as long as the user has more to say.
     async fn all_answers(&mut self, opening: Opening) -> Result<(), Failure> {
         match opening {
-            Opening::Say(text) => self.note_user(text).await?,
+            Opening::Say(said) => self.note_user(said).await?,
             Opening::GoOn => self.check_open_question()?,
         }
         loop {
@@ -154,7 +154,7 @@ impl<'s> Turn<'s> {
     }
 
     async fn take_in(&mut self, text: String, said: Said) -> Result<(), Failure> {
-        self.note_user(text.clone()).await?;
+        self.note_user(text.clone().into()).await?;
         self.emit(EventKind::UserMessage { text, said }).await;
         Ok(())
     }
@@ -262,7 +262,7 @@ impl<'s> Turn<'s> {
         Failure::new(ErrorCode::Internal, "the turn broke down (a fault in it)")
     }
 
-    async fn note_user(&mut self, text: String) -> Result<(), Failure> {
+    async fn note_user(&mut self, said: UserMessage) -> Result<(), Failure> {
         if !self.session.begun {
             let created = self.parts().world.now().to_string();
             let session_id = self.session.id.clone();
@@ -278,8 +278,9 @@ impl<'s> Turn<'s> {
             .await?;
             self.session.begun = true;
         }
-        self.note(Record::User { text: text.clone(), images: Vec::new() }).await?;
-        self.session.transcript.commit_user(text);
+        let UserMessage { text, images } = said.clone();
+        self.note(Record::User { text, images }).await?;
+        self.session.transcript.commit_user(said);
         Ok(())
     }
 

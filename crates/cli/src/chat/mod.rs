@@ -15,6 +15,7 @@ use std::{
 };
 
 use turnbuckle_errors::Failure;
+use turnbuckle_providers::UserMessage;
 use turnbuckle_runtime::{Outcome, Session};
 use turnbuckle_tools::{Approver, DenyAll};
 
@@ -60,7 +61,7 @@ enum Next {
     Leave,
 }
 
-fn open(args: RunArgs) -> Result<(Chat, Option<String>), Failure> {
+fn open(args: RunArgs) -> Result<(Chat, Option<UserMessage>), Failure> {
     if args.output != Format::Text {
         return Err(invalid("a chat is text; for programs there is `turnbuckle run --output`"));
     }
@@ -83,7 +84,7 @@ fn open(args: RunArgs) -> Result<(Chat, Option<String>), Failure> {
 }
 
 impl Chat {
-    async fn talk(&mut self, first: Option<String>) -> ExitCode {
+    async fn talk(&mut self, first: Option<UserMessage>) -> ExitCode {
         if self.attended {
             anstream::eprintln!(
                 "session {} in {}; /help tells more, Ctrl-D leaves",
@@ -136,7 +137,7 @@ impl Chat {
     async fn take(&mut self, line: String) -> Next {
         let done = match Command::read(&line) {
             Ok(Command::Nothing) => Ok(()),
-            Ok(Command::Say(message)) => return self.say(message).await,
+            Ok(Command::Say(message)) => return self.say(message.into()).await,
             Ok(Command::Quit) => return Next::Leave,
             Ok(Command::Help) => {
                 anstream::eprintln!("{HELP}");
@@ -156,7 +157,7 @@ impl Chat {
     }
 
     /// One prompt, from its message to its end.
-    async fn say(&mut self, message: String) -> Next {
+    async fn say(&mut self, message: UserMessage) -> Next {
         let cancel = self.interrupts.begin();
         let (outcome, written) = run::show(&mut self.session, message, cancel, Text::new()).await;
         self.interrupts.end();

@@ -59,7 +59,9 @@ impl Turn<'_> {
         allowance: &mut StepAllowance,
     ) -> Result<Option<Failure>, Failure> {
         let parts = self.parts();
-        let Some(limit) = parts.compaction.limit(parts.max_output_tokens) else { return Ok(None) };
+        let Some(limit) = parts.compaction.limit(parts.request.max_output_tokens) else {
+            return Ok(None);
+        };
         let bytes = self.weigh();
         let meter = &self.session.meter;
         let due = meter.tokens(bytes) >= limit && !meter.is_held_off(bytes);
@@ -88,7 +90,7 @@ impl Turn<'_> {
             return Err(failed("compaction is switched off"));
         };
         let bytes = self.weigh();
-        let limit = parts.compaction.limit(parts.max_output_tokens);
+        let limit = parts.compaction.limit(parts.request.max_output_tokens);
         let known = limit.map(|limit| self.session.meter.bytes(limit));
         let most = match reason {
             // The provider has said that this is too much, whatever is known.
@@ -146,7 +148,11 @@ impl Turn<'_> {
         let messages: Vec<&Message> = plan.transcript.messages().iter().collect();
         let (older, recent) = messages.split_at_checked(plan.cut.keep_from).unwrap_or_default();
         let mut request = self.request(&parts, false);
+        // What is asked of answers to the user is not asked of a summary.
         request.tools = Default::default();
+        request.tool_choice = Default::default();
+        request.response_format = None;
+        request.stop.clear();
         let spent = Spent::default();
         let task = CompactionTask {
             older,
