@@ -16,13 +16,20 @@
 //! ```
 
 mod check;
+mod compose;
+mod edit;
+mod form;
 mod how;
 mod parts;
 mod wire;
 
 use std::{fmt, time::Duration};
 
+use crate::content::Content;
 pub use check::BehaviourError;
+pub(crate) use edit::Edit;
+pub use edit::{Api, Change, Spot};
+pub use form::{Http1, Noise, Spelling};
 pub use how::{How, Http2Code};
 pub(crate) use parts::Cut;
 pub use parts::{Answer, ErrorReply, Insert, Point};
@@ -45,6 +52,16 @@ pub struct Behaviour {
     pub(crate) hang_up: Option<HangUp>,
     pub(crate) headers_delay: Duration,
     pub(crate) event_delay: Duration,
+    /// What is said where the step says nothing.
+    pub(crate) said: Content,
+    pub(crate) edits: Vec<Edit>,
+    pub(crate) spellings: Vec<Spelling>,
+    pub(crate) http1: Vec<Http1>,
+    pub(crate) left_out: Vec<String>,
+    pub(crate) drip: Option<usize>,
+    pub(crate) trailers: bool,
+    pub(crate) document: bool,
+    pub(crate) over: Option<Protocol>,
 }
 
 impl Behaviour {
@@ -90,6 +107,15 @@ impl Behaviour {
             hang_up: None,
             headers_delay: Duration::ZERO,
             event_delay: Duration::ZERO,
+            said: Content::default(),
+            edits: Vec::new(),
+            spellings: Vec::new(),
+            http1: Vec::new(),
+            left_out: Vec::new(),
+            drip: None,
+            trailers: false,
+            document: false,
+            over: None,
         }
     }
 
@@ -226,11 +252,40 @@ impl Behaviour {
     /// What the server must speak for this to be seen.
     pub fn needs(&self) -> Needs {
         let by_cut = self.cut.map_or(Needs::Plain, |cut| cut.how.needs());
+        let in_head = self.cut.is_some_and(|cut| cut.point == Point::InsideHeaders);
+        let by_http1 = in_head || !self.http1.is_empty() || self.over == Some(Protocol::Http1);
         match (&self.answer, by_cut) {
             (Answer::Handshake(_), _) => Needs::Tls,
-            (_, Needs::Plain) if self.hang_up.is_some() => Needs::Http1,
+            (_, Needs::Plain) if self.over == Some(Protocol::Http2) => Needs::Http2,
+            (_, Needs::Plain) if by_http1 => Needs::Http1,
+            (_, Needs::Plain) => self.hang_up.map_or(Needs::Plain, HangUp::needs),
             (_, needs) => needs,
         }
+    }
+
+    fn describe_form(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.document {
+            write!(f, " in one document")?;
+        }
+        for spelling in &self.spellings {
+            write!(f, ", {spelling}")?;
+        }
+        for edit in &self.edits {
+            write!(f, ", {edit}")?;
+        }
+        for oddity in &self.http1 {
+            write!(f, ", {oddity}")?;
+        }
+        for name in &self.left_out {
+            write!(f, ", no {name}")?;
+        }
+        if let Some(bytes) = self.drip {
+            write!(f, ", {bytes} bytes at a time")?;
+        }
+        if self.trailers {
+            write!(f, ", trailers")?;
+        }
+        Ok(())
     }
 
     fn points(&self) -> impl Iterator<Item = Point> {
@@ -266,6 +321,7 @@ impl fmt::Display for Behaviour {
         if self.omit_terminal {
             write!(f, " without its terminal event")?;
         }
+        self.describe_form(f)?;
         for (point, insert) in &self.inserts {
             write!(f, ", with {insert} {point}")?;
         }

@@ -25,6 +25,19 @@ pub(crate) struct Content {
 }
 
 impl Content {
+    /// This content where it says something, else that one.
+    pub(crate) fn over(mut self, other: &Self) -> Self {
+        if self.tool_calls.is_empty() {
+            self.tool_calls.clone_from(&other.tool_calls);
+        }
+        self.text = self.text.or_else(|| other.text.clone());
+        self.reasoning = self.reasoning.or_else(|| other.reasoning.clone());
+        self.usage = self.usage.or(other.usage);
+        self.finish = self.finish.or(other.finish);
+        self.chunk_chars = self.chunk_chars.or(other.chunk_chars);
+        self
+    }
+
     /// The visible text: the step's own, else the default unless tools are called.
     pub(crate) fn text(&self) -> &str {
         match &self.text {

@@ -8,10 +8,11 @@ mod plan;
 mod record;
 mod script;
 mod server;
+mod shape;
 
 pub use behaviour::{
-    Answer, Behaviour, BehaviourError, ErrorReply, Gzip, HangUp, How, Http2Code, Insert, Needs,
-    Point, Protocol, Tls,
+    Answer, Api, Behaviour, BehaviourError, Change, ErrorReply, Gzip, HangUp, How, Http1,
+    Http2Code, Insert, Needs, Noise, Point, Protocol, Spelling, Spot, Tls,
 };
 pub use content::{DEFAULT_TEXT, Finish, ToolCall, Usage};
 pub use record::{Ended, Headers, Path, RecordedRequest};

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::{
-    behaviour::{Behaviour, BehaviourError, Cut, How, Insert, Point},
+    behaviour::{Api, Behaviour, BehaviourError, Cut, How, Insert, Noise, Point},
     dialect::Frame,
 };
 
@@ -23,6 +23,12 @@ pub(crate) enum Op {
     HugeLine(usize),
     /// Sends bytes that break the compression they stand in.
     CorruptGzip,
+    /// Sends these bytes in this API alone.
+    Only(Api, Vec<u8>),
+    /// Says nothing, once.
+    Noise(Noise),
+    /// Says nothing for ever, with this wait after each time.
+    Endless(Noise, Duration),
     /// Waits.
     Wait(Duration),
     /// Breaks. Nothing follows.
@@ -87,7 +93,7 @@ pub(crate) fn body(behaviour: &Behaviour, bytes: Vec<u8>) -> Body {
     let sent = match behaviour.cut.map(|cut| cut.point) {
         Some(point) if replaced && point.needs_stream() => bytes.len(),
         None | Some(Point::AtEnd | Point::AfterTerminal) => bytes.len(),
-        Some(Point::AfterHeaders | Point::BeforeStatus) => 0,
+        Some(Point::AfterHeaders | Point::InsideHeaders | Point::BeforeStatus) => 0,
         Some(Point::InsideCharacter) => wide_character(&bytes).unwrap_or(bytes.len() / 2),
         Some(_) => bytes.len() / 2,
     };
@@ -124,7 +130,7 @@ impl Layout {
         let at = |frame| Place { frame, offset: 0 };
         Ok(match point {
             // A break before the status never gets as far as the stream.
-            Point::BeforeStatus | Point::AfterHeaders => at(0),
+            Point::BeforeStatus | Point::InsideHeaders | Point::AfterHeaders => at(0),
             Point::BeforeEvent(n) => at(self.index(n)?),
             Point::AfterEvent(n) => at(self.index(n)? + 1),
             Point::InsideEvent(n) => {
@@ -186,6 +192,10 @@ fn insert_op(insert: &Insert) -> Op {
         Insert::Malformed => Op::Malformed,
         Insert::HugeLine(bytes) => Op::HugeLine(*bytes),
         Insert::CorruptGzip => Op::CorruptGzip,
+        Insert::Bytes(bytes) => Op::Event(bytes.clone()),
+        Insert::In(api, bytes) => Op::Only(*api, bytes.clone()),
+        Insert::Noise(noise) => Op::Noise(*noise),
+        Insert::Endless(noise, pause) => Op::Endless(*noise, *pause),
     }
 }
 

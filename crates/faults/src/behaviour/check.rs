@@ -1,6 +1,6 @@
 //! Which compositions can be put on a wire.
 
-use super::{Answer, Behaviour, Cut, Gzip, How, Insert, Point, Tls};
+use super::{Answer, Behaviour, Cut, Gzip, How, Insert, Needs, Point, Tls};
 
 impl Behaviour {
     /// Whether this composition can be put on a wire.
@@ -25,15 +25,18 @@ impl Behaviour {
         if let Some(tls) = self.failed_handshake() {
             return self.check_handshake(tls);
         }
-        let compressed = matches!(self.gzip, Some(Gzip::Flushed | Gzip::Held));
+        let compressed = self.gzip.is_some_and(|gzip| gzip != Gzip::Lie);
         if !compressed && self.inserts.iter().any(|(_, insert)| *insert == Insert::CorruptGzip) {
             return Err(BehaviourError::NotCompressed);
         }
         if self.cut.is_some() && self.hang_up.is_some() {
             return Err(BehaviourError::HangUpAfterCut);
         }
-        if !self.carries_content() {
+        if !self.carries_content() || self.document {
             self.check_plain_body()?;
+        }
+        if self.needs() != Needs::Http1 && !self.http1.is_empty() {
+            return Err(BehaviourError::NotHttp1);
         }
         for (point, _) in &self.inserts {
             if !point.is_between_events() {
@@ -41,10 +44,14 @@ impl Behaviour {
             }
         }
         match self.cut {
-            Some(Cut { point: Point::BeforeStatus, how: How::CleanEnd, .. }) => {
-                Err(BehaviourError::CleanEndWithoutStatus)
-            }
-            Some(Cut { point: Point::BeforeStatus, how, .. }) if how.is_of_the_body() => {
+            Some(Cut {
+                point: Point::BeforeStatus | Point::InsideHeaders,
+                how: How::CleanEnd,
+                ..
+            }) => Err(BehaviourError::CleanEndWithoutStatus),
+            Some(Cut { point: Point::BeforeStatus | Point::InsideHeaders, how, .. })
+                if how.is_of_the_body() =>
+            {
                 Err(BehaviourError::BodyFaultWithoutStatus(how))
             }
             _ => Ok(()),
@@ -61,6 +68,7 @@ impl Behaviour {
             || self.hang_up.is_some()
             || self.omit_terminal
             || !self.inserts.is_empty()
+            || !self.http1.is_empty()
             || !self.headers.is_empty();
         if set { Err(BehaviourError::NoAnswer) } else { Ok(()) }
     }
@@ -126,6 +134,14 @@ pub enum BehaviourError {
     /// A cut and a hang-up after the answer.
     #[error("an answer that breaks has no end to hang up after: leave out the cut or the hang-up")]
     HangUpAfterCut,
+    /// An oddity of HTTP/1.1 beside a fault of another protocol.
+    #[error(
+        "an oddity of HTTP/1.1 cannot be seen over TLS faults or HTTP/2: leave out one of them"
+    )]
+    NotHttp1,
+    /// A change of events that are not in the answer.
+    #[error("no event of the answer is {0}, so nothing can be changed there")]
+    NothingToEdit(String),
     /// A status without a body.
     #[error("status {0} carries no body: choose one of 200 to 599 except 204 and 304")]
     Status(u16),

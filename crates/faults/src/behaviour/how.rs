@@ -25,6 +25,10 @@ pub enum How {
     BadChunk,
     /// A FIN without `close_notify`. TLS only.
     FinWithoutNotify,
+    /// Bytes that are no TLS record, then a FIN. TLS only.
+    BadRecord,
+    /// A frame that HTTP/2 forbids (DATA on stream 0), then a FIN. HTTP/2 only.
+    BadFrame,
     /// RST_STREAM with this code; the connection lives on. HTTP/2 only.
     RstStream(Http2Code),
     /// GOAWAY with this code, then a FIN. It says that this request was not
@@ -45,6 +49,8 @@ impl How {
         "short_body",
         "bad_chunk",
         "fin_without_notify",
+        "bad_record",
+        "bad_frame",
         "rst_stream",
         "goaway",
         "goaway_accepted",
@@ -60,6 +66,8 @@ impl How {
             Self::ShortBody => "short_body",
             Self::BadChunk => "bad_chunk",
             Self::FinWithoutNotify => "fin_without_notify",
+            Self::BadRecord => "bad_record",
+            Self::BadFrame => "bad_frame",
             Self::RstStream(_) => "rst_stream",
             Self::GoAway(_) => "goaway",
             Self::GoAwayAccepted(_) => "goaway_accepted",
@@ -75,6 +83,8 @@ impl How {
             Self::ShortBody,
             Self::BadChunk,
             Self::FinWithoutNotify,
+            Self::BadRecord,
+            Self::BadFrame,
             Self::RstStream(Http2Code::InternalError),
             Self::GoAway(Http2Code::InternalError),
             Self::GoAwayAccepted(Http2Code::InternalError),
@@ -102,8 +112,10 @@ impl How {
     pub(super) fn needs(self) -> Needs {
         match self {
             Self::ShortBody | Self::BadChunk => Needs::Http1,
-            Self::FinWithoutNotify => Needs::Tls,
-            Self::RstStream(_) | Self::GoAway(_) | Self::GoAwayAccepted(_) => Needs::Http2,
+            Self::FinWithoutNotify | Self::BadRecord => Needs::Tls,
+            Self::BadFrame | Self::RstStream(_) | Self::GoAway(_) | Self::GoAwayAccepted(_) => {
+                Needs::Http2
+            }
             Self::Reset | Self::Fin | Self::CleanEnd | Self::Silence => Needs::Plain,
         }
     }
@@ -129,6 +141,8 @@ impl fmt::Display for How {
             Self::ShortBody => f.write_str("an end of file short of the content-length"),
             Self::BadChunk => f.write_str("a malformed chunk"),
             Self::FinWithoutNotify => f.write_str("an end of file without close_notify"),
+            Self::BadRecord => f.write_str("bytes that are no TLS record"),
+            Self::BadFrame => f.write_str("a frame that HTTP/2 forbids"),
             Self::RstStream(code) => write!(f, "RST_STREAM({})", code.as_str()),
             Self::GoAway(code) => write!(f, "GOAWAY({})", code.as_str()),
             Self::GoAwayAccepted(code) => {

@@ -2,7 +2,7 @@
 
 use std::{fmt, time::Duration};
 
-use super::{How, Tls};
+use super::{Api, How, Noise, Tls};
 
 /// What is answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,6 +76,8 @@ impl ErrorReply {
 pub enum Point {
     /// The request was read; nothing was answered.
     BeforeStatus,
+    /// After half the bytes of the response head. HTTP/1.1 only.
+    InsideHeaders,
     /// After the blank line that ends the response head.
     AfterHeaders,
     /// Before this event.
@@ -115,7 +117,14 @@ impl Point {
     }
 
     pub(crate) fn needs_stream(self) -> bool {
-        !matches!(self, Self::BeforeStatus | Self::AfterHeaders | Self::AtEnd | Self::InsideBody)
+        !matches!(
+            self,
+            Self::BeforeStatus
+                | Self::InsideHeaders
+                | Self::AfterHeaders
+                | Self::AtEnd
+                | Self::InsideBody
+        )
     }
 
     pub(super) fn is_between_events(self) -> bool {
@@ -135,6 +144,7 @@ impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BeforeStatus => write!(f, "before the status line"),
+            Self::InsideHeaders => write!(f, "inside the headers"),
             Self::AfterHeaders => write!(f, "after the headers"),
             Self::BeforeEvent(n) => write!(f, "before event {n}"),
             Self::AfterEvent(n) => write!(f, "after event {n}"),
@@ -174,6 +184,14 @@ pub enum Insert {
     /// Bytes that no inflater accepts, in the middle of a body compressed by
     /// gzip.
     CorruptGzip,
+    /// These bytes, whatever they are.
+    Bytes(Vec<u8>),
+    /// These bytes in this API alone.
+    In(Api, Vec<u8>),
+    /// An event, or a comment, that says nothing.
+    Noise(Noise),
+    /// The same for ever, with this wait after each; nothing follows it.
+    Endless(Noise, Duration),
 }
 
 impl Insert {
@@ -182,12 +200,13 @@ impl Insert {
         match self {
             Self::HugeLine(bytes) => bytes + 1024,
             Self::Error(reply) => reply.message.len() + 1024,
-            Self::Malformed | Self::CorruptGzip => 1024,
+            Self::Bytes(bytes) | Self::In(_, bytes) => bytes.len(),
+            Self::Malformed | Self::CorruptGzip | Self::Noise(_) | Self::Endless(..) => 1024,
         }
     }
 
     pub(crate) fn replaces_a_document(&self) -> bool {
-        !matches!(self, Self::HugeLine(_) | Self::CorruptGzip)
+        matches!(self, Self::Error(_) | Self::Malformed)
     }
 }
 
@@ -198,6 +217,12 @@ impl fmt::Display for Insert {
             Self::Malformed => write!(f, "an event that is not JSON"),
             Self::HugeLine(bytes) => write!(f, "a line of {bytes} bytes"),
             Self::CorruptGzip => write!(f, "corrupt compressed bytes"),
+            Self::Bytes(bytes) => write!(f, "{:?}", String::from_utf8_lossy(bytes)),
+            Self::In(api, bytes) => {
+                write!(f, "{:?} ({})", String::from_utf8_lossy(bytes), api.as_str())
+            }
+            Self::Noise(noise) => write!(f, "{noise}"),
+            Self::Endless(noise, _) => write!(f, "{noise} for ever"),
         }
     }
 }

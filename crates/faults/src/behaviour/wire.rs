@@ -18,12 +18,29 @@ pub enum Tls {
     Expired,
     /// Reads the client's first message, then sends a FIN.
     HandshakeCut,
+    /// Reads the client's first message and never answers it.
+    Silence,
+    /// Answers the client's first message by a fatal alert, `handshake_failure`.
+    Alert,
+    /// Answers the client's first message in plain HTTP.
+    NoTls,
+    /// Shows a certificate that will be valid in the year 3000.
+    NotYetValid,
 }
 
 impl Tls {
     /// The words a script may use.
-    pub const WORDS: &'static [&'static str] =
-        &["good", "unknown_authority", "wrong_name", "expired", "handshake_cut"];
+    pub const WORDS: &'static [&'static str] = &[
+        "good",
+        "unknown_authority",
+        "wrong_name",
+        "expired",
+        "handshake_cut",
+        "silence",
+        "alert",
+        "no_tls",
+        "not_yet_valid",
+    ];
 
     /// The word of a script.
     pub fn as_str(self) -> &'static str {
@@ -33,6 +50,10 @@ impl Tls {
             Self::WrongName => "wrong_name",
             Self::Expired => "expired",
             Self::HandshakeCut => "handshake_cut",
+            Self::Silence => "silence",
+            Self::Alert => "alert",
+            Self::NoTls => "no_tls",
+            Self::NotYetValid => "not_yet_valid",
         }
     }
 
@@ -43,6 +64,10 @@ impl Tls {
             Self::WrongName,
             Self::Expired,
             Self::HandshakeCut,
+            Self::Silence,
+            Self::Alert,
+            Self::NoTls,
+            Self::NotYetValid,
         ];
         all.into_iter().find(|tls| tls.as_str() == word)
     }
@@ -56,6 +81,10 @@ impl fmt::Display for Tls {
             Self::WrongName => "a certificate for another name",
             Self::Expired => "an expired certificate",
             Self::HandshakeCut => "an end of file in the TLS handshake",
+            Self::Silence => "silence in the TLS handshake",
+            Self::Alert => "a fatal alert in the TLS handshake",
+            Self::NoTls => "plain HTTP in place of a TLS handshake",
+            Self::NotYetValid => "a certificate that is not valid yet",
         })
     }
 }
@@ -115,11 +144,16 @@ pub enum Gzip {
     Held,
     /// The header says gzip, and the body is plain.
     Lie,
+    /// The body is compressed, and no header says so.
+    Unlabelled,
+    /// The body is compressed, and its last bytes, length and checksum, are not sent.
+    NoTrailer,
 }
 
 impl Gzip {
     /// The words a script may use.
-    pub const WORDS: &'static [&'static str] = &["flushed", "held", "lie"];
+    pub const WORDS: &'static [&'static str] =
+        &["flushed", "held", "lie", "unlabelled", "no_trailer"];
 
     /// The word of a script.
     pub fn as_str(self) -> &'static str {
@@ -127,11 +161,14 @@ impl Gzip {
             Self::Flushed => "flushed",
             Self::Held => "held",
             Self::Lie => "lie",
+            Self::Unlabelled => "unlabelled",
+            Self::NoTrailer => "no_trailer",
         }
     }
 
     pub(crate) fn from_word(word: &str) -> Option<Self> {
-        [Self::Flushed, Self::Held, Self::Lie].into_iter().find(|gzip| gzip.as_str() == word)
+        let all = [Self::Flushed, Self::Held, Self::Lie, Self::Unlabelled, Self::NoTrailer];
+        all.into_iter().find(|gzip| gzip.as_str() == word)
     }
 }
 
@@ -141,6 +178,8 @@ impl fmt::Display for Gzip {
             Self::Flushed => "by gzip",
             Self::Held => "by gzip without flushes",
             Self::Lie => "that says gzip and is plain",
+            Self::Unlabelled => "by gzip that no header tells of",
+            Self::NoTrailer => "by gzip without its trailer",
         })
     }
 }
@@ -154,22 +193,35 @@ pub enum HangUp {
     /// A reset when the next request has come. That request is recorded and
     /// uses up no step.
     OnReuse,
+    /// GOAWAY with NO_ERROR right after the answer, then a FIN. HTTP/2 only.
+    GoAway,
 }
 
 impl HangUp {
     /// The words a script may use.
-    pub const WORDS: &'static [&'static str] = &["at_once", "on_reuse"];
+    pub const WORDS: &'static [&'static str] = &["at_once", "on_reuse", "goaway"];
+
+    /// What a server must speak for it to be seen.
+    pub(crate) fn needs(self) -> Needs {
+        match self {
+            Self::AtOnce | Self::OnReuse => Needs::Http1,
+            Self::GoAway => Needs::Http2,
+        }
+    }
 
     /// The word of a script.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AtOnce => "at_once",
             Self::OnReuse => "on_reuse",
+            Self::GoAway => "goaway",
         }
     }
 
     pub(crate) fn from_word(word: &str) -> Option<Self> {
-        [Self::AtOnce, Self::OnReuse].into_iter().find(|hang_up| hang_up.as_str() == word)
+        [Self::AtOnce, Self::OnReuse, Self::GoAway]
+            .into_iter()
+            .find(|hang_up| hang_up.as_str() == word)
     }
 }
 
@@ -178,6 +230,7 @@ impl fmt::Display for HangUp {
         f.write_str(match self {
             Self::AtOnce => "then an unannounced end of file",
             Self::OnReuse => "then a reset of the next request",
+            Self::GoAway => "then a graceful GOAWAY",
         })
     }
 }

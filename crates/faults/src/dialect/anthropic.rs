@@ -7,7 +7,7 @@ use super::{
     chat::{call_id, default_usage, fragments, read_bool},
 };
 use crate::{
-    behaviour::ErrorReply,
+    behaviour::{Api, ErrorReply},
     content::{Content, Finish},
 };
 
@@ -19,6 +19,14 @@ const SIGNATURE: &str = "ZmF1bHRzLWFyZS1ub3Qtc2lnbmVk+/==";
 pub(crate) struct Anthropic;
 
 impl Dialect for Anthropic {
+    fn api(&self) -> Api {
+        Api::Anthropic
+    }
+
+    fn ping(&self) -> &'static str {
+        "event: ping\ndata: {\"type\": \"ping\"}\n\n"
+    }
+
     fn read(&self, body: &Value) -> Result<Ask, String> {
         let Some(body) = body.as_object() else {
             return Err("the request body must be a JSON object".into());

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Ask, Dialect, Frame, Turn};
 use crate::{
-    behaviour::ErrorReply,
+    behaviour::{Api, ErrorReply},
     content::{Content, ToolCall, Usage},
 };
 
@@ -21,6 +21,14 @@ const FRAGMENT_CHARS: usize = 9;
 pub(crate) struct Chat;
 
 impl Dialect for Chat {
+    fn api(&self) -> Api {
+        Api::Chat
+    }
+
+    fn ping(&self) -> &'static str {
+        "data: {\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{}}]}\n\n"
+    }
+
     fn read(&self, body: &Value) -> Result<Ask, String> {
         let Some(body) = body.as_object() else {
             return Err("the request body must be a JSON object".into());

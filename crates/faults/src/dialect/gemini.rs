@@ -8,7 +8,7 @@ use super::{
     chat::{default_usage, fragments},
 };
 use crate::{
-    behaviour::ErrorReply,
+    behaviour::{Api, ErrorReply},
     content::{Content, Finish, ToolCall},
 };
 
@@ -22,6 +22,14 @@ pub(crate) struct Gemini {
 }
 
 impl Dialect for Gemini {
+    fn api(&self) -> Api {
+        Api::Gemini
+    }
+
+    fn ping(&self) -> &'static str {
+        "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"\"}],\"role\":\"model\"},\"index\":0}]}\r\n\r\n"
+    }
+
     fn read(&self, body: &Value) -> Result<Ask, String> {
         let Some(body) = body.as_object() else {
             return Err("the request body must be a JSON object".into());

@@ -12,7 +12,10 @@ mod responses;
 
 use serde_json::Value;
 
-use crate::{behaviour::ErrorReply, content::Content};
+use crate::{
+    behaviour::{Api, ErrorReply},
+    content::Content,
+};
 pub(crate) use anthropic::Anthropic;
 pub(crate) use chat::Chat;
 pub(crate) use gemini::Gemini;
@@ -20,6 +23,9 @@ pub(crate) use responses::Responses;
 
 /// One wire protocol.
 pub(crate) trait Dialect: Send + Sync {
+    /// The API it speaks.
+    fn api(&self) -> Api;
+
     /// What the request asks for, or what is wrong with it.
     fn read(&self, body: &Value) -> Result<Ask, String>;
 
@@ -41,6 +47,9 @@ pub(crate) trait Dialect: Send + Sync {
     /// An event on one line, opened around a text of any length: what comes
     /// before the text, and what comes after it.
     fn open_line(&self, ask: &Ask, turn: Turn) -> (Vec<u8>, Vec<u8>);
+
+    /// An event that says nothing.
+    fn ping(&self) -> &'static str;
 }
 
 /// The dialect spoken at a path (without its query), whatever stands before it.

@@ -8,7 +8,7 @@ use super::{
     chat::{CREATED, Chat, call_id, default_usage, fragments, read_bool},
 };
 use crate::{
-    behaviour::ErrorReply,
+    behaviour::{Api, ErrorReply},
     content::{Content, Finish, ToolCall},
 };
 
@@ -20,6 +20,14 @@ const ENCRYPTED: &str = "gAAAAABmYXVsdHMtYXJlLW5vdC1lbmNyeXB0ZWQ=";
 pub(crate) struct Responses;
 
 impl Dialect for Responses {
+    fn api(&self) -> Api {
+        Api::Responses
+    }
+
+    fn ping(&self) -> &'static str {
+        "event: keepalive\ndata: {\"type\":\"keepalive\",\"sequence_number\":0}\n\n"
+    }
+
     fn read(&self, body: &Value) -> Result<Ask, String> {
         let Some(body) = body.as_object() else {
             return Err("the request body must be a JSON object".into());

@@ -10,7 +10,7 @@ use crate::{
     catalogue::{self, DEFAULT_EVENT, Entry},
     content::{Content, Delays, Finish, ToolCall, Usage},
     dialect::{Ask, Chat, Dialect, Turn},
-    plan,
+    plan, shape,
 };
 
 /// What happens to one attempt: a behaviour, its content, its overrides.
@@ -262,8 +262,16 @@ impl Step {
         self.lines.step
     }
 
-    pub(crate) fn content(&self) -> &Content {
-        &self.content
+    /// What is said: the step's own content, else that of its behaviour.
+    pub(crate) fn content(&self) -> Content {
+        self.content.clone().over(&self.chosen().said)
+    }
+
+    fn chosen(&self) -> Behaviour {
+        match &self.choice {
+            Choice::Named(entry) => entry.behaviour(),
+            Choice::Built(behaviour) => behaviour.as_ref().clone(),
+        }
     }
 
     /// A named fault in a short answer moves to its middle.
@@ -271,7 +279,7 @@ impl Step {
         if !behaviour.names_an_event() {
             return behaviour;
         }
-        let frames = Chat.frames(&self.content, &Ask::probe(), Turn::FIRST);
+        let frames = Chat.frames(&self.content(), &Ask::probe(), Turn::FIRST);
         let before_terminal = frames.iter().position(|f| f.terminal).unwrap_or(frames.len());
         behaviour.at_event(DEFAULT_EVENT.min(before_terminal.div_ceil(2)).max(1))
     }
@@ -289,8 +297,9 @@ impl Step {
             ScriptError::Behaviour { at, source }
         };
         behaviour.check().map_err(refuse)?;
-        if behaviour.carries_content() {
-            let frames = Chat.frames(&self.content, &Ask::probe(), Turn::FIRST);
+        if behaviour.carries_content() && !behaviour.document {
+            let frames = Chat.frames(&self.content(), &Ask::probe(), Turn::FIRST);
+            let frames = shape::events(&behaviour, Chat.api(), frames).map_err(refuse)?;
             plan::stream(&behaviour, frames).map_err(refuse)?;
         }
         Ok(())

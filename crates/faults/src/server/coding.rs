@@ -10,11 +10,14 @@ use crate::behaviour::Gzip;
 /// block, so this breaks the stream exactly here.
 const NO_BLOCK: [u8; 8] = [0x06; 8];
 
+/// The checksum and the length at the end of a gzip stream.
+const TRAILER: usize = 8;
+
 /// Turns the bytes of a body into those that are sent.
 #[derive(Debug)]
 pub(super) enum Coder {
     Plain,
-    Gzip { encoder: GzEncoder<Vec<u8>>, flushed: bool },
+    Gzip { encoder: GzEncoder<Vec<u8>>, flushed: bool, trailer: bool },
 }
 
 impl Coder {
@@ -22,8 +25,11 @@ impl Coder {
         let encoder = || GzEncoder::new(Vec::new(), Compression::default());
         match gzip {
             None | Some(Gzip::Lie) => Self::Plain,
-            Some(Gzip::Flushed) => Self::Gzip { encoder: encoder(), flushed: true },
-            Some(Gzip::Held) => Self::Gzip { encoder: encoder(), flushed: false },
+            Some(gzip) => Self::Gzip {
+                encoder: encoder(),
+                flushed: gzip != Gzip::Held,
+                trailer: gzip != Gzip::NoTrailer,
+            },
         }
     }
 
@@ -31,7 +37,7 @@ impl Coder {
     pub(super) fn encode(&mut self, bytes: &[u8]) -> Vec<u8> {
         match self {
             Self::Plain => bytes.to_vec(),
-            Self::Gzip { encoder, flushed } => {
+            Self::Gzip { encoder, flushed, .. } => {
                 // Writing to a Vec cannot fail.
                 let _ = encoder.write_all(bytes);
                 if *flushed {
@@ -53,9 +59,13 @@ impl Coder {
 
     /// The end of a body that is whole.
     pub(super) fn finish(&mut self) -> Vec<u8> {
-        let Self::Gzip { encoder, .. } = self else { return Vec::new() };
+        let Self::Gzip { encoder, trailer, .. } = self else { return Vec::new() };
         let _ = encoder.try_finish();
-        std::mem::take(encoder.get_mut())
+        let mut bytes = std::mem::take(encoder.get_mut());
+        if !*trailer {
+            bytes.truncate(bytes.len().saturating_sub(TRAILER));
+        }
+        bytes
     }
 
     /// A whole body at once.

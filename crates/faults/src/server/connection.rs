@@ -42,7 +42,7 @@ async fn answer(wire: Wire, shared: &Shared, connection: usize, request: &Reques
             let reply = Reply {
                 dialect,
                 behaviour: &attempt.step.behaviour(),
-                content: attempt.step.content(),
+                content: &attempt.step.content(),
                 ask: &ask,
                 turn: attempt.turn,
                 key: request.headers.key(),

@@ -7,9 +7,15 @@ use super::{
     wire::{Gone, Wire},
 };
 use crate::{
-    behaviour::{HangUp, How},
+    behaviour::{HangUp, How, Http1},
     record::Ended,
 };
+
+/// What a chunk may say beside its size; no client needs it.
+const EXTENSION: &str = ";served-by=\"faults\"";
+
+/// The wait between two responses that say nothing.
+const NOISE_PAUSE: Duration = Duration::from_millis(20);
 
 /// One request, what is done with it, and where its end is noted.
 pub(super) struct Exchange<'a> {
@@ -20,8 +26,9 @@ pub(super) struct Exchange<'a> {
 impl Exchange<'_> {
     /// Plays it; the connection comes back when it can carry another request.
     pub(super) async fn play(&self, wire: Wire) -> Option<Wire> {
-        let mut response =
-            Response { wire, keep_alive: self.keep_alive, framing: Framing::Chunked };
+        let oddities = &self.reply.behaviour.http1;
+        let keep_alive = self.keep_alive && !oddities.contains(&Http1::UntilClose);
+        let mut response = Response { wire, keep_alive, framing: Framing::Chunked, oddities };
         let played = self.reply.respond(&mut response).await;
         let mut wire = response.wire;
         match played {
@@ -29,13 +36,14 @@ impl Exchange<'_> {
                 self.break_off(wire, how).await;
                 None
             }
-            Ok(None) if self.keep_alive => match self.reply.behaviour.hang_up {
+            Ok(None) if keep_alive => match self.reply.behaviour.hang_up {
                 None => Some(wire),
                 Some(HangUp::OnReuse) => {
                     wire.doom();
                     Some(wire)
                 }
-                Some(HangUp::AtOnce) => {
+                // A GOAWAY is refused where the script is checked.
+                Some(HangUp::AtOnce | HangUp::GoAway) => {
                     wire.fin().await;
                     None
                 }
@@ -68,6 +76,10 @@ impl Exchange<'_> {
                 ticket.ended(Ended::Fin);
                 wire.fin_without_notify().await;
             }
+            How::BadRecord => {
+                ticket.ended(Ended::Fin);
+                wire.bad_record().await;
+            }
             How::Silence => {
                 ticket.ended(Ended::Silence);
                 if wire.silence().await == Gone::ClientLeft {
@@ -78,6 +90,7 @@ impl Exchange<'_> {
             How::Fin
             | How::CleanEnd
             | How::ShortBody
+            | How::BadFrame
             | How::RstStream(_)
             | How::GoAway(_)
             | How::GoAwayAccepted(_) => {
@@ -89,35 +102,128 @@ impl Exchange<'_> {
 }
 
 /// The response as HTTP/1.1.
-struct Response {
+struct Response<'a> {
     wire: Wire,
     keep_alive: bool,
     framing: Framing,
+    oddities: &'a [Http1],
 }
 
 enum Framing {
     Chunked,
     Length,
+    UntilClose,
 }
 
-impl Sink for Response {
+impl Response<'_> {
+    fn has(&self, oddity: Http1) -> bool {
+        self.oddities.contains(&oddity)
+    }
+
+    /// The head as it goes out, with what is odd about it.
+    fn write_head(&self, head: &Head) -> Vec<u8> {
+        let mut text = String::from_utf8_lossy(&write_head(head, self.keep_alive)).into_owned();
+        for oddity in self.oddities {
+            match oddity {
+                Http1::UntilClose => {
+                    text = text.replacen("HTTP/1.1", "HTTP/1.0", 1);
+                    let framed = |line: &&str| {
+                        !line.starts_with("content-length:") && !line.starts_with("transfer-")
+                    };
+                    text = text.split_inclusive("\r\n").filter(framed).collect();
+                }
+                Http1::NoStatusLine => text = text.replacen("HTTP/1.1 ", "ESMTP ready ", 1),
+                Http1::HugeHeader(bytes) => {
+                    let huge = format!("\r\nx-huge: {}\r\n", "a".repeat(*bytes));
+                    text = text.replacen("\r\n", &huge, 1);
+                }
+                Http1::TwoLengths => {
+                    text = text.replace("transfer-encoding: chunked\r\n", "");
+                    let two = "\r\ncontent-length: 5\r\ncontent-length: 7\r\n";
+                    text = text.replacen("\r\n", two, 1);
+                }
+                _ => {}
+            }
+        }
+        text.into_bytes()
+    }
+
+    /// What comes before the head, and takes its place where it never ends.
+    async fn before_head(&mut self) -> Result<(), Gone> {
+        for oddity in self.oddities {
+            match oddity {
+                Http1::Informational(status) => {
+                    let early =
+                        format!("HTTP/1.1 {status} \r\nlink: </style.css>; rel=preload\r\n\r\n");
+                    self.wire.send(early.as_bytes()).await?;
+                }
+                Http1::InformationalForEver => loop {
+                    self.wire.send(b"HTTP/1.1 102 Processing\r\n\r\n").await?;
+                    self.wire.wait(NOISE_PAUSE).await?;
+                },
+                Http1::EndlessHead => {
+                    self.wire.send(b"HTTP/1.1 200 OK\r\n").await?;
+                    loop {
+                        self.wire.send(b"x-more: and more, and more, and more\r\n").await?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sink for Response<'_> {
     async fn head(&mut self, head: Head) -> Result<(), Gone> {
-        self.framing = if head.length.is_some() { Framing::Length } else { Framing::Chunked };
-        self.wire.send(&write_head(&head, self.keep_alive)).await
+        self.framing = match head.length {
+            _ if self.has(Http1::UntilClose) => Framing::UntilClose,
+            _ if self.has(Http1::TwoLengths) => Framing::Length,
+            Some(_) => Framing::Length,
+            None => Framing::Chunked,
+        };
+        self.before_head().await?;
+        let bytes = self.write_head(&head);
+        let slow = self.oddities.iter().find_map(|oddity| match oddity {
+            Http1::SlowHead(pause) => Some(*pause),
+            _ => None,
+        });
+        let Some(pause) = slow else { return self.wire.send(&bytes).await };
+        for byte in bytes.chunks(1) {
+            self.wire.send(byte).await?;
+            self.wire.wait(pause).await?;
+        }
+        Ok(())
+    }
+
+    async fn torn_head(&mut self, head: Head) -> Result<(), Gone> {
+        let bytes = self.write_head(&head);
+        let half = bytes.get(..bytes.len() / 2).unwrap_or_default();
+        self.wire.send(half).await
     }
 
     async fn data(&mut self, bytes: &[u8], announced: usize) -> Result<(), Gone> {
         match self.framing {
-            Framing::Length => self.wire.send(bytes).await,
-            Framing::Chunked => self.wire.send(&chunk(bytes, announced)).await,
+            Framing::Length | Framing::UntilClose => self.wire.send(bytes).await,
+            Framing::Chunked => {
+                let extension = if self.has(Http1::ChunkExtensions) { EXTENSION } else { "" };
+                self.wire.send(&chunk(bytes, announced, extension)).await
+            }
         }
     }
 
-    async fn end(&mut self) -> Result<(), Gone> {
-        match self.framing {
-            Framing::Length => Ok(()),
-            Framing::Chunked => self.wire.send(b"0\r\n\r\n").await,
+    async fn end(&mut self, trailers: &[(&str, &str)]) -> Result<(), Gone> {
+        if matches!(self.framing, Framing::Chunked) {
+            let trailers = trailers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+            let end = format!("0\r\n{}\r\n", trailers.collect::<String>());
+            self.wire.send(end.as_bytes()).await?;
         }
+        for oddity in self.oddities {
+            if let Http1::BytesBeyond(bytes) = oddity {
+                self.wire.send(&vec![b'x'; *bytes]).await?;
+            }
+        }
+        Ok(())
     }
 
     async fn wait(&mut self, delay: Duration) -> Result<(), Gone> {
@@ -144,8 +250,8 @@ pub(super) fn write_head(head: &Head, keep_alive: bool) -> Vec<u8> {
 }
 
 /// A chunk, with its end if it is whole.
-fn chunk(bytes: &[u8], announced: usize) -> Vec<u8> {
-    let mut chunk = format!("{announced:x}\r\n").into_bytes();
+fn chunk(bytes: &[u8], announced: usize, extension: &str) -> Vec<u8> {
+    let mut chunk = format!("{announced:x}{extension}\r\n").into_bytes();
     chunk.extend_from_slice(bytes);
     if announced == bytes.len() {
         chunk.extend_from_slice(b"\r\n");

@@ -27,7 +27,7 @@ use super::{
     wire::{CLOSE_WAIT, Gone, Wire},
 };
 use crate::{
-    behaviour::{How, Http2Code},
+    behaviour::{HangUp, How, Http2Code},
     record::{Ended, Headers, Path},
 };
 
@@ -39,6 +39,8 @@ enum Broken {
     Reset,
     Fin,
     FinWithoutNotify,
+    BadRecord,
+    BadFrame,
     /// The last stream that counts as processed, and the code.
     GoAway(u32, Http2Code),
 }
@@ -143,7 +145,7 @@ async fn answer(
             let reply = Reply {
                 dialect,
                 behaviour: &attempt.step.behaviour(),
-                content: attempt.step.content(),
+                content: &attempt.step.content(),
                 ask: &ask,
                 turn: attempt.turn,
                 key: request.headers.key(),
@@ -152,6 +154,11 @@ async fn answer(
             };
             let played = reply.respond(response).await;
             let ended = match played {
+                Ok(None) if reply.behaviour.hang_up == Some(HangUp::GoAway) => {
+                    let id = response.stream_id();
+                    let sent = response.until_sent().await;
+                    sent.map(|()| Some(Broken::GoAway(id, Http2Code::NoError)))
+                }
                 Ok(None) => Ok(None),
                 Ok(Some(how)) => break_at(response, &reply.ticket, how).await,
                 Err(gone) => Err(gone),
@@ -177,7 +184,7 @@ async fn answer(
 async fn say(response: &mut Response, plain: Plain) -> Result<(), Gone> {
     response.head(plain.head).await?;
     response.data(&plain.body, plain.body.len()).await?;
-    response.end().await
+    response.end(&[]).await
 }
 
 /// Breaks the stream here, or says how to break its connection.
@@ -209,6 +216,8 @@ async fn break_at(
         How::GoAwayAccepted(code) => (Ended::GoAway, Broken::GoAway(response.stream_id(), code)),
         How::Reset => (Ended::Reset, Broken::Reset),
         How::FinWithoutNotify => (Ended::Fin, Broken::FinWithoutNotify),
+        How::BadRecord => (Ended::Fin, Broken::BadRecord),
+        How::BadFrame => (Ended::Fin, Broken::BadFrame),
         // The ways of HTTP/1.1 are refused where the script is checked.
         How::Fin | How::CleanEnd | How::ShortBody | How::BadChunk => (Ended::Fin, Broken::Fin),
     };
@@ -235,6 +244,12 @@ async fn break_off(
         Broken::Reset => wire.reset().await,
         Broken::Fin => wire.fin().await,
         Broken::FinWithoutNotify => wire.fin_without_notify().await,
+        Broken::BadRecord => wire.bad_record().await,
+        Broken::BadFrame => {
+            if wire.send(&DATA_ON_STREAM_ZERO).await.is_ok() {
+                wire.fin().await;
+            }
+        }
         Broken::GoAway(last, code) => {
             if wire.send(&goaway(last, code)).await.is_ok() {
                 wire.fin().await;
@@ -242,6 +257,9 @@ async fn break_off(
         }
     }
 }
+
+/// A frame that breaks the whole connection (RFC 9113, section 6.1).
+const DATA_ON_STREAM_ZERO: [u8; 10] = [0, 0, 1, 0, 0, 0, 0, 0, 0, b'x'];
 
 /// A GOAWAY frame (RFC 9113, section 6.8).
 fn goaway(last: u32, code: Http2Code) -> Vec<u8> {

@@ -1,16 +1,23 @@
 //! One answer, by whatever protocol it is carried.
 
+use std::time::{Duration, SystemTime};
+
 use super::{coding::Coder, shared::Ticket, wire::Gone};
 use crate::{
-    behaviour::{Answer, Behaviour, ErrorReply, How, Insert, Point},
+    behaviour::{Answer, Behaviour, ErrorReply, Gzip, How, Http1, Insert, Noise, Point},
     content::Content,
     dialect::{Ask, Dialect, Turn},
     plan::{self, Op},
     record::Ended,
+    shape,
 };
 
 /// What a huge line is made of, a piece at a time.
 static FILLER: [u8; 64 * 1024] = [b'a'; 64 * 1024];
+
+const EVENT_STREAM: &str = "text/event-stream; charset=utf-8";
+
+const TRAILERS: &[(&str, &str)] = &[("x-served-by", "faults"), ("server-timing", "total;dur=1")];
 
 const NOT_JSON: &str = "{\"choices\":[{\"delta\":{\"content\":\"this is not";
 
@@ -25,9 +32,13 @@ pub(super) trait Sink {
     /// the client is to be left waiting for the rest.
     async fn data(&mut self, bytes: &[u8], announced: usize) -> Result<(), Gone>;
 
-    async fn end(&mut self) -> Result<(), Gone>;
+    /// Sends half of a head, where the protocol has halves.
+    async fn torn_head(&mut self, head: Head) -> Result<(), Gone>;
 
-    async fn wait(&mut self, delay: std::time::Duration) -> Result<(), Gone>;
+    /// Ends the body, with these trailers.
+    async fn end(&mut self, trailers: &[(&str, &str)]) -> Result<(), Gone>;
+
+    async fn wait(&mut self, delay: Duration) -> Result<(), Gone>;
 }
 
 /// Status and headers of a response.
@@ -61,7 +72,13 @@ impl Reply<'_> {
             sink.wait(cut.after).await?;
             return Ok(Some(cut.how));
         }
-        if self.behaviour.carries_content() && self.ask.stream {
+        if let Some(cut) = self.behaviour.cut.filter(|cut| cut.point == Point::InsideHeaders) {
+            sink.torn_head(self.head(EVENT_STREAM, None)).await?;
+            sink.wait(cut.after).await?;
+            return Ok(Some(cut.how));
+        }
+        let streams = self.ask.stream && !self.behaviour.document;
+        if self.behaviour.carries_content() && streams {
             self.stream(sink).await
         } else {
             self.whole_body(sink).await
@@ -70,34 +87,39 @@ impl Reply<'_> {
 
     async fn stream<S: Sink>(&self, sink: &mut S) -> Result<Option<How>, Gone> {
         let frames = self.dialect.frames(self.content, self.ask, self.turn);
-        let bytes: usize = frames.iter().map(|frame| frame.bytes.len()).sum();
-        let ops = match plan::stream(self.behaviour, frames) {
+        let shaped = shape::events(self.behaviour, self.dialect.api(), frames);
+        let bytes = shaped.iter().flatten().map(|frame| frame.bytes.len()).sum();
+        let ops = match shaped.and_then(|frames| plan::stream(self.behaviour, frames)) {
             Ok(ops) => ops,
             // A script is checked when it is made, so this is a step whose
             // answer depends on the request in a way the check did not see.
             Err(error) => return self.confess(sink, &error.to_string()).await,
         };
-        sink.head(self.head("text/event-stream; charset=utf-8", self.lie(bytes))).await?;
+        sink.head(self.head(EVENT_STREAM, self.length(bytes))).await?;
         let mut coder = Coder::new(self.behaviour.gzip);
         for op in ops {
             match op {
                 Op::Break(How::CleanEnd) => {
                     self.ticket.ended(Ended::CleanEnd);
-                    return sink.end().await.map(|()| None);
+                    return self.end(sink).await;
                 }
                 Op::Break(how) => return Ok(Some(how)),
                 op => self.perform(sink, &mut coder, op).await?,
             }
         }
-        send(sink, &coder.finish()).await?;
+        self.send(sink, &coder.finish()).await?;
         // Noted first, so that whoever saw the end on the wire finds it in
         // the record.
         self.ticket.ended(Ended::Complete);
-        sink.end().await.map(|()| None)
+        self.end(sink).await
     }
 
-    /// The length announced for a stream that is to fall short of it.
-    fn lie(&self, bytes: usize) -> Option<usize> {
+    /// The length announced for a stream: none, the true one, or one that it is to
+    /// fall short of.
+    fn length(&self, bytes: usize) -> Option<usize> {
+        if self.behaviour.http1.contains(&Http1::ExactLength) {
+            return Some(bytes);
+        }
         let short = self.behaviour.cut.is_some_and(|cut| cut.how == How::ShortBody);
         let inserted: usize = self.behaviour.inserts.iter().map(|(_, insert)| insert.size()).sum();
         // Compression never doubles what it is given here.
@@ -106,23 +128,63 @@ impl Reply<'_> {
 
     async fn perform<S: Sink>(&self, sink: &mut S, coder: &mut Coder, op: Op) -> Result<(), Gone> {
         match op {
-            Op::Event(bytes) => send(sink, &coder.encode(&bytes)).await,
+            Op::Event(bytes) => self.send(sink, &coder.encode(&bytes)).await,
             Op::Torn { whole, sent } => {
                 let missing = whole.saturating_sub(sent.len());
                 let coded = coder.encode(&sent);
                 sink.data(&coded, coded.len() + missing).await
             }
             Op::Malformed => {
-                send(sink, &coder.encode(format!("data: {NOT_JSON}\n\n").as_bytes())).await
+                self.send(sink, &coder.encode(format!("data: {NOT_JSON}\n\n").as_bytes())).await
             }
             Op::Error(reply) => {
                 let frame = self.dialect.error_frame(&self.filled(&reply));
-                send(sink, &coder.encode(&frame)).await
+                self.send(sink, &coder.encode(&frame)).await
             }
             Op::HugeLine(bytes) => self.huge_line(sink, coder, bytes).await,
-            Op::CorruptGzip => send(sink, &coder.corrupt()).await,
+            Op::CorruptGzip => self.send(sink, &coder.corrupt()).await,
+            Op::Only(api, bytes) if api == self.dialect.api() => {
+                self.send(sink, &coder.encode(&bytes)).await
+            }
+            Op::Only(..) => Ok(()),
+            Op::Noise(noise) => self.send(sink, &coder.encode(&self.noise(noise))).await,
+            Op::Endless(noise, pause) => {
+                let said = self.noise(noise);
+                // Ends with the client, or with the server.
+                loop {
+                    self.send(sink, &coder.encode(&said)).await?;
+                    sink.wait(pause).await?;
+                }
+            }
             Op::Wait(delay) => sink.wait(delay).await,
             Op::Break(_) => Ok(()),
+        }
+    }
+
+    /// Sends pieces that are all they announce. An empty one would end the body.
+    async fn send<S: Sink>(&self, sink: &mut S, bytes: &[u8]) -> Result<(), Gone> {
+        for piece in bytes.chunks(self.behaviour.drip.unwrap_or(usize::MAX)) {
+            sink.data(piece, piece.len()).await?;
+        }
+        Ok(())
+    }
+
+    async fn end<S: Sink>(&self, sink: &mut S) -> Result<Option<How>, Gone> {
+        let trailers: &[_] = if self.behaviour.trailers { TRAILERS } else { &[] };
+        sink.end(trailers).await.map(|()| None)
+    }
+
+    /// The bytes of an event that says nothing.
+    fn noise(&self, noise: Noise) -> Vec<u8> {
+        match noise {
+            Noise::Comment => b": keep-alive\n\n".to_vec(),
+            Noise::Ping => self.dialect.ping().into(),
+            Noise::Delta => {
+                let (mut event, after) = self.dialect.open_line(self.ask, self.turn);
+                event.extend_from_slice(b"more and ");
+                event.extend(after);
+                event
+            }
         }
     }
 
@@ -133,14 +195,14 @@ impl Reply<'_> {
         bytes: usize,
     ) -> Result<(), Gone> {
         let (before, after) = self.dialect.open_line(self.ask, self.turn);
-        send(sink, &coder.encode(&before)).await?;
+        self.send(sink, &coder.encode(&before)).await?;
         let mut left = bytes;
         while left > 0 {
             let piece = FILLER.get(..left).unwrap_or(&FILLER);
-            send(sink, &coder.encode(piece)).await?;
+            self.send(sink, &coder.encode(piece)).await?;
             left -= piece.len();
         }
-        send(sink, &coder.encode(&after)).await
+        self.send(sink, &coder.encode(&after)).await
     }
 
     async fn whole_body<S: Sink>(&self, sink: &mut S) -> Result<Option<How>, Gone> {
@@ -168,19 +230,19 @@ impl Reply<'_> {
         let Some(cut) = body.cut else {
             self.ticket.ended(Ended::Complete);
             sink.head(head).await?;
-            send(sink, &body.bytes).await?;
-            return sink.end().await.map(|()| None);
+            self.send(sink, &body.bytes).await?;
+            return self.end(sink).await;
         };
         if cut.how == How::CleanEnd {
             // The length announced is the length sent, so this is its end.
             sink.wait(cut.after).await?;
             self.ticket.ended(Ended::CleanEnd);
             sink.head(head).await?;
-            send(sink, &body.bytes).await?;
-            return sink.end().await.map(|()| None);
+            self.send(sink, &body.bytes).await?;
+            return self.end(sink).await;
         }
         sink.head(head).await?;
-        send(sink, &body.bytes).await?;
+        self.send(sink, &body.bytes).await?;
         sink.wait(cut.after).await?;
         Ok(Some(cut.how))
     }
@@ -212,7 +274,7 @@ impl Reply<'_> {
                 Some(self.dialect.error(&self.filled(reply)).to_string().into_bytes())
             }
             Insert::Malformed => Some(NOT_JSON.into()),
-            Insert::HugeLine(_) | Insert::CorruptGzip => None,
+            _ => None,
         })
     }
 
@@ -223,16 +285,26 @@ impl Reply<'_> {
         reply
     }
 
+    /// The value with a time of now in it, where it says `{now+SECONDS}`.
+    fn dated(&self, value: &str) -> String {
+        let Some((before, rest)) = value.split_once("{now+") else { return value.to_owned() };
+        let Some((seconds, after)) = rest.split_once('}') else { return value.to_owned() };
+        let later = SystemTime::now() + Duration::from_secs(seconds.parse().unwrap_or(0));
+        format!("{before}{}{after}", httpdate::fmt_http_date(later))
+    }
+
     fn head(&self, content_type: &str, length: Option<usize>) -> Head {
         let mut headers = vec![
             ("content-type".to_owned(), content_type.to_owned()),
             ("x-request-id".to_owned(), format!("req_fault_{}", self.turn.attempt)),
         ];
-        if self.behaviour.gzip.is_some() {
+        if self.behaviour.gzip.is_some_and(|gzip| gzip != Gzip::Unlabelled) {
             headers.push(("content-encoding".to_owned(), "gzip".to_owned()));
         }
         match &self.behaviour.answer {
-            Answer::Error(reply) => headers.extend(reply.headers.iter().cloned()),
+            Answer::Error(reply) => headers.extend(
+                reply.headers.iter().map(|(name, value)| (name.clone(), self.dated(value))),
+            ),
             Answer::Redirect { .. } => {
                 headers.push(("location".to_owned(), self.elsewhere.clone()));
             }
@@ -240,8 +312,9 @@ impl Reply<'_> {
         }
         for (name, value) in &self.behaviour.headers {
             headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
-            headers.push((name.clone(), value.clone()));
+            headers.push((name.clone(), self.dated(value)));
         }
+        headers.retain(|(name, _)| !self.behaviour.left_out.contains(name));
         Head { status: self.behaviour.effective_status(), headers, length }
     }
 
@@ -251,15 +324,7 @@ impl Reply<'_> {
         self.ticket.ended(Ended::Complete);
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
         sink.head(Head { status: 500, headers, length: Some(body.len()) }).await?;
-        send(sink, body.as_bytes()).await?;
-        sink.end().await.map(|()| None)
+        self.send(sink, body.as_bytes()).await?;
+        self.end(sink).await
     }
-}
-
-/// Sends a piece that is all it announces. An empty one would end the body.
-async fn send<S: Sink>(sink: &mut S, bytes: &[u8]) -> Result<(), Gone> {
-    if bytes.is_empty() {
-        return Ok(());
-    }
-    sink.data(bytes, bytes.len()).await
 }

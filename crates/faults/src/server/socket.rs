@@ -39,6 +39,15 @@ impl Socket {
         let _ = self.tcp().set_zero_linger();
     }
 
+    /// Sends bytes under the feet of TLS.
+    pub(super) async fn write_beneath(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.flush().await?;
+        match self {
+            Self::Plain(tcp) => tcp.write_all(bytes).await,
+            Self::Tls(tls) => tls.get_mut().0.write_all(bytes).await,
+        }
+    }
+
     /// Sends a FIN and nothing before it, TLS or not.
     pub(super) async fn fin_without_notify(&mut self) -> io::Result<()> {
         self.flush().await?;

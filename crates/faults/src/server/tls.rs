@@ -28,6 +28,7 @@ pub(super) struct Certificates {
     unknown_authority: TlsAcceptor,
     wrong_name: TlsAcceptor,
     expired: TlsAcceptor,
+    not_yet_valid: TlsAcceptor,
 }
 
 impl std::fmt::Debug for Certificates {
@@ -41,14 +42,15 @@ impl Certificates {
     pub(super) fn make(protocol: Protocol) -> Result<Self, MakeError> {
         let (ours, ca_pem) = authority("turnbuckle-faults test authority")?;
         let (stranger, _) = authority("an authority that nobody knows")?;
-        let acceptor = |issuer: &Authority, names: &[&str], expired: bool| {
-            acceptor(issuer, names, expired, protocol)
+        let acceptor = |issuer: &Authority, names: &[&str], years: Option<(i32, i32)>| {
+            acceptor(issuer, names, years, protocol)
         };
         Ok(Self {
-            good: acceptor(&ours, OUR_NAMES, false)?,
-            unknown_authority: acceptor(&stranger, OUR_NAMES, false)?,
-            wrong_name: acceptor(&ours, &["wrong.invalid"], false)?,
-            expired: acceptor(&ours, OUR_NAMES, true)?,
+            good: acceptor(&ours, OUR_NAMES, None)?,
+            unknown_authority: acceptor(&stranger, OUR_NAMES, None)?,
+            wrong_name: acceptor(&ours, &["wrong.invalid"], None)?,
+            expired: acceptor(&ours, OUR_NAMES, Some((2000, 2001)))?,
+            not_yet_valid: acceptor(&ours, OUR_NAMES, Some((3000, 3001)))?,
             ca_pem,
         })
     }
@@ -65,9 +67,10 @@ impl Certificates {
             Tls::UnknownAuthority => &self.unknown_authority,
             Tls::WrongName => &self.wrong_name,
             Tls::Expired => &self.expired,
-            Tls::HandshakeCut => {
+            Tls::NotYetValid => &self.not_yet_valid,
+            Tls::HandshakeCut | Tls::Silence | Tls::Alert | Tls::NoTls => {
                 select! {
-                    () = cut(&mut tcp) => {}
+                    () = spoil(&mut tcp, tls) => {}
                     _ = stop.wait_for(|stop| *stop) => {}
                 }
                 return None;
@@ -81,10 +84,25 @@ impl Certificates {
     }
 }
 
-/// Reads the start of the handshake, closes, and waits for the client to close.
-async fn cut(tcp: &mut TcpStream) {
+/// A fatal alert: handshake_failure (RFC 8446, section 6).
+const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 40];
+
+/// Reads the start of the handshake, answers it wrongly or not at all, and waits for
+/// the client to close.
+async fn spoil(tcp: &mut TcpStream, tls: Tls) {
     let mut bytes = [0; 16 * 1024];
     if !matches!(tcp.read(&mut bytes).await, Ok(1..)) {
+        return;
+    }
+    let answer: &[u8] = match tls {
+        Tls::Alert => &ALERT,
+        Tls::NoTls => b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+        _ => &[],
+    };
+    // A client that has left already needs no answer.
+    let _ = tcp.write_all(answer).await;
+    if tls == Tls::Silence {
+        while matches!(tcp.read(&mut bytes).await, Ok(1..)) {}
         return;
     }
     // A client that has left already needs no FIN.
@@ -108,14 +126,14 @@ fn authority(name: &str) -> Result<(Authority, String), MakeError> {
 fn acceptor(
     issuer: &Authority,
     names: &[&str],
-    expired: bool,
+    years: Option<(i32, i32)>,
     protocol: Protocol,
 ) -> Result<TlsAcceptor, MakeError> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut params = CertificateParams::new(names)?;
-    if expired {
-        params.not_before = rcgen::date_time_ymd(2000, 1, 1);
-        params.not_after = rcgen::date_time_ymd(2001, 1, 1);
+    if let Some((from, to)) = years {
+        params.not_before = rcgen::date_time_ymd(from, 1, 1);
+        params.not_after = rcgen::date_time_ymd(to, 1, 1);
     }
     let key = KeyPair::generate()?;
     let certificate = params.signed_by(&key, issuer)?;

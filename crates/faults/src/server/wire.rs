@@ -160,6 +160,14 @@ impl Wire {
         let _ = time::timeout(CLOSE_WAIT, self.until_left()).await;
     }
 
+    /// Sends bytes that are no record of TLS, then a FIN.
+    pub(super) async fn bad_record(mut self) {
+        // Of a type that does not exist, and long enough to be judged.
+        if self.stream.write_beneath(&[0xff; 64]).await.is_ok() {
+            self.fin_without_notify().await;
+        }
+    }
+
     /// Sends nothing more and keeps the connection until the client closes it.
     pub(crate) async fn silence(mut self) -> Gone {
         self.until_left().await

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use h2::{Reason, SendStream, server::SendResponse};
-use http::HeaderValue;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use tokio::{select, sync::watch, time};
 
 use super::lent::{Lent, Sent};
@@ -123,8 +123,22 @@ impl Sink for Response {
         Ok(())
     }
 
-    async fn end(&mut self) -> Result<(), Gone> {
+    async fn torn_head(&mut self, _: Head) -> Result<(), Gone> {
+        // Refused where the script is checked: a head is one frame here.
+        Ok(())
+    }
+
+    async fn end(&mut self, trailers: &[(&str, &str)]) -> Result<(), Gone> {
         let Some(body) = &mut self.body else { return Ok(()) };
+        if !trailers.is_empty() {
+            let mut map = HeaderMap::new();
+            for (name, value) in trailers {
+                if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse()) {
+                    map.insert(name, value);
+                }
+            }
+            return body.send_trailers(map).map_err(|_| Gone::ClientLeft);
+        }
         body.send_data(Bytes::new(), true).map_err(|_| Gone::ClientLeft)
     }
 
