@@ -5,19 +5,27 @@
 //! tests.
 
 mod answers;
+mod calls;
+mod content;
+mod http;
+mod inband;
+mod layers;
+mod pace;
+mod spelling;
 mod table;
 mod wire;
 
-use crate::behaviour::{Behaviour, Needs};
+use std::sync::LazyLock;
+
+use crate::behaviour::{Api, Behaviour, Needs};
 pub use answers::DEFAULT_RETRY_AFTER;
-use table::CATALOGUE;
 
 /// Where an answer breaks unless a step says otherwise; in a shorter answer
 /// the middle is taken.
 pub const DEFAULT_EVENT: usize = 6;
 
 /// A named behaviour.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Entry {
     /// The name in a script, in snake_case.
@@ -28,10 +36,37 @@ pub struct Entry {
     pub core: bool,
     /// What a good client with the default policy makes of it.
     pub expected: Expected,
+    /// The APIs that can show it.
+    pub apis: &'static [Api],
     make: fn() -> Behaviour,
 }
 
+const fn entry(
+    name: &'static str,
+    core: bool,
+    expected: Expected,
+    make: fn() -> Behaviour,
+    sentence: &'static str,
+) -> Entry {
+    Entry { name, sentence, core, expected, apis: Api::ALL, make }
+}
+
+/// One that is not of the core.
+const fn fault(
+    name: &'static str,
+    expected: Expected,
+    make: fn() -> Behaviour,
+    sentence: &'static str,
+) -> Entry {
+    entry(name, false, expected, make, sentence)
+}
+
 impl Entry {
+    const fn only(mut self, apis: &'static [Api]) -> Self {
+        self.apis = apis;
+        self
+    }
+
     /// A fresh value of the behaviour, to be served or composed further.
     pub fn behaviour(&self) -> Behaviour {
         (self.make)()
@@ -56,12 +91,15 @@ pub struct Expected {
     pub code: Option<&'static str>,
     /// `request` before the response headers, `stream` after them.
     pub phase: Option<&'static str>,
-    /// The budget a retry is paid from: `setup`, `stream` or `capacity`.
+    /// The budget a retry is paid from: `setup`, `stream`, `capacity` or `silent`.
     pub budget: Option<&'static str>,
     /// Attempts seen when every attempt meets this behaviour.
     pub attempts_if_always: u32,
     /// Attempts seen when the first meets it and the next is whole.
     pub attempts_if_once: u32,
+    /// The code that the model reads in place of the result of its call, where the
+    /// call cannot be run.
+    pub tool: Option<&'static str>,
 }
 
 impl Expected {
@@ -72,6 +110,7 @@ impl Expected {
         budget: None,
         attempts_if_always: 1,
         attempts_if_once: 1,
+        tool: None,
     };
 
     const fn last(code: &'static str, phase: &'static str) -> Self {
@@ -91,6 +130,7 @@ impl Expected {
             budget: Some(budget),
             attempts_if_always: 1 + retries,
             attempts_if_once: 2,
+            tool: None,
         }
     }
 
@@ -100,6 +140,20 @@ impl Expected {
 
     const fn stream(code: &'static str) -> Self {
         Self::again(code, "stream", "stream", 1)
+    }
+
+    const fn silent() -> Self {
+        Self::again("EMPTY_MODEL_RESPONSE", "stream", "silent", 1)
+    }
+
+    /// Overload or a rate limit that is told inside a stream.
+    const fn capacity_in_stream(code: &'static str) -> Self {
+        Self::again(code, "stream", "capacity", 5)
+    }
+
+    /// The answer is whole, and its call is answered with this code.
+    const fn call_refused(code: &'static str) -> Self {
+        Self { tool: Some(code), ..Self::NOTHING }
     }
 
     const fn capacity(code: &'static str) -> Self {
@@ -120,9 +174,23 @@ pub enum Recovery {
     Final,
 }
 
+static CATALOGUE: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+    let tables = [
+        table::TABLE,
+        http::TABLE,
+        layers::TABLE,
+        pace::TABLE,
+        spelling::TABLE,
+        inband::TABLE,
+        content::TABLE,
+        calls::TABLE,
+    ];
+    tables.concat()
+});
+
 /// All named behaviours, the core twelve first.
 pub fn all() -> &'static [Entry] {
-    CATALOGUE
+    &CATALOGUE
 }
 
 /// The twelve every client is tested against first.

@@ -64,8 +64,7 @@ impl Dialect {
 
     /// Whether the dialect can show the fault at all.
     fn knows(self, entry: &Entry) -> bool {
-        // Only Chat has a marker that can come without the finish reason.
-        self == Self::Chat || entry.name != "done_without_finish"
+        entry.apis.iter().any(|api| api.as_str() == self.name())
     }
 
     /// The header that carries the key, and what stands before the key in it.
@@ -143,7 +142,7 @@ impl Cell {
 
     /// Whether its whole answers leave connections behind that are of no use.
     pub(crate) fn gives_up_connections(&self) -> bool {
-        self.entry.expected.recovery == Recovery::None && self.entry.needs() == Needs::Http1
+        self.entry.expected.recovery == Recovery::None && self.entry.behaviour().hangs_up()
     }
 
     /// Attempts before the step in which the fault strikes.
@@ -151,6 +150,15 @@ impl Cell {
         match self.variant {
             Variant::AfterTool => 1,
             Variant::Once | Variant::Always => 0,
+        }
+    }
+
+    /// Calls that are made and answered.
+    pub(crate) fn calls(&self) -> usize {
+        match (self.variant, self.entry.behaviour().calls()) {
+            (Variant::AfterTool, 0) => 1,
+            (_, calls) if self.entry.expected.recovery == Recovery::None => calls,
+            _ => 0,
         }
     }
 
@@ -186,6 +194,15 @@ pub(crate) fn cells(only: Option<&str>, dialect: Option<Dialect>, seed: u64) -> 
 }
 
 fn variants(entry: &Entry) -> &'static [Variant] {
+    if entry.behaviour().calls() > 0 {
+        // The call itself is what came before: a whole one is answered, and then the
+        // model is asked again.
+        return match entry.expected.recovery {
+            Recovery::None => &[Variant::AfterTool],
+            Recovery::Recoverable => &[Variant::Once, Variant::Always],
+            _ => &[Variant::Always],
+        };
+    }
     match (entry.expected.recovery, entry.expected.phase) {
         (Recovery::Recoverable, Some("stream")) => {
             &[Variant::Once, Variant::Always, Variant::AfterTool]
@@ -201,7 +218,12 @@ fn cell(
     variant: Variant,
     chance: &mut Rng,
 ) -> Result<Cell> {
-    let (kept, lost) = (sentence(KEPT, chance), sentence(LOST, chance));
+    let (mut kept, lost) = (sentence(KEPT, chance), sentence(LOST, chance));
+    let own = entry.behaviour();
+    if let (Recovery::None, 0, Some(text)) = (entry.expected.recovery, own.calls(), own.said_text())
+    {
+        text.clone_into(&mut kept);
+    }
     let wish_ms = (entry.name == "rate_limit").then(|| chance.u64(100..3000));
     let said = if entry.expected.recovery == Recovery::None { &kept } else { &lost };
     let fault = fault(entry, said, wish_ms, chance);
@@ -210,6 +232,7 @@ fn cell(
     let steps = match variant {
         Variant::Once => vec![fault, whole],
         Variant::Always => vec![fault],
+        Variant::AfterTool if own.calls() > 0 => vec![fault, whole],
         Variant::AfterTool => vec![read, fault, whole],
     };
     let key = format!("sk-canary-{:016x}", chance.u64(..));
@@ -219,10 +242,11 @@ fn cell(
 fn fault(entry: &'static Entry, said: &str, wish_ms: Option<u64>, chance: &mut Rng) -> Step {
     let behaviour = entry.behaviour();
     let mut step = Step::from_entry(entry);
-    if behaviour.carries_content() {
+    let says = behaviour.says();
+    if behaviour.carries_content() && !says {
         step = step.text(said);
     }
-    if behaviour.names_an_event() {
+    if behaviour.names_an_event() && !says {
         // The first event opens the message; then one comes for each word.
         step = step.at_event(chance.usize(1..=said.split(' ').count()));
     }

@@ -138,6 +138,7 @@ fn documented_wait(budget: &str, spent: u32, wish_ms: Option<u64>) -> (u64, u64)
     const LONGEST: u64 = 30_000;
     match (budget, wish_ms) {
         ("stream", _) => (750, 750),
+        ("silent", _) => (0, 0),
         (_, Some(wish)) => (wish, wish),
         ("setup", None) => (500, 625),
         (_, None) => {
@@ -243,7 +244,9 @@ fn requests(cell: &Cell, seen: &Seen) -> Vec<String> {
     let step = seen.requests.get(cell.earlier()..cell.requests()).unwrap_or(&seen.requests);
     let mut complaints = Vec::new();
     for (before, after) in step.iter().zip(step.iter().skip(1)) {
-        complaints.extend(unless(before.body == after.body, || {
+        // A silent model is asked once more, with a nudge.
+        let nudged = cell.entry.expected.budget == Some("silent");
+        complaints.extend(unless(nudged || before.body == after.body, || {
             format!("request {} asks something else than request {}", after.seq, before.seq)
         }));
     }
@@ -262,14 +265,20 @@ fn requests(cell: &Cell, seen: &Seen) -> Vec<String> {
 
 /// The tool ran once, and the step after it knows its result.
 fn tools(cell: &Cell, seen: &Seen) -> Vec<String> {
-    let due = usize::from(cell.variant == Variant::AfterTool);
+    let due = cell.calls();
+    let ends: Vec<&Value> = of_kind(seen, "tool_execution_end").collect();
+    if let Some(code) = cell.entry.expected.tool {
+        let told = ends.iter().all(|end| word(end, "/failure/code") == code);
+        return Vec::from_iter(unless(told && ends.len() == due, || {
+            format!("{due} calls are to be answered with {code}: {ends:?}")
+        }));
+    }
     let starts = of_kind(seen, "tool_execution_start").count();
-    let good = of_kind(seen, "tool_execution_end").filter(|e| e.get("ok") == Some(&true.into()));
-    let good = good.count();
+    let good = ends.iter().filter(|e| e.get("ok") == Some(&true.into())).count();
     let mut complaints = Vec::from_iter(unless(starts == due && good == due, || {
         format!("{starts} tools began and {good} did what was asked, due is {due}")
     }));
-    if due == 1 {
+    if due > 0 {
         let after = seen.requests.get(1).map(|request| request.body.to_string());
         let knows = after.is_some_and(|body| body.contains("the kettle sang before noon"));
         complaints.extend(unless(knows, || "the tool's result was not sent".to_owned()));
@@ -288,7 +297,9 @@ fn memory(cell: &Cell, seen: &Seen) -> Vec<String> {
     // It may meet a connection that the server gave up meanwhile.
     let most = if cell.gives_up_connections() { 2 } else { 1 };
     [
-        unless(said == 1, || format!("the next prompt remembers the answer {said} times")),
+        unless(said == 1 || cell.kept.trim().is_empty(), || {
+            format!("the next prompt remembers the answer {said} times")
+        }),
         unless(ended == ("completed", cell.kept.as_str()), || {
             format!("the next prompt ended {ended:?}")
         }),

@@ -165,7 +165,10 @@ fn clocks(cell: &Cell) -> Clocks {
     let clocks = Clocks::default();
     match (cell.entry.expected.code, cell.entry.expected.phase) {
         (Some("TIMEOUT"), Some("request")) => Clocks { first_event: SHORT, ..clocks },
-        (Some("TIMEOUT"), _) => Clocks { first_event: SHORT, byte_idle: SHORT, ..clocks },
+        (Some("TIMEOUT"), _) => {
+            Clocks { first_event: SHORT, byte_idle: SHORT, progress_idle: SHORT, ..clocks }
+        }
+        _ if cell.entry.behaviour().falls_silent() => Clocks { error_body: SHORT, ..clocks },
         _ => clocks,
     }
 }

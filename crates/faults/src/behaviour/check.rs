@@ -83,7 +83,7 @@ impl Behaviour {
     }
 
     fn check_plain_body(&self) -> Result<(), BehaviourError> {
-        if self.omit_terminal {
+        if self.omit_terminal && !self.carries_content() {
             return Err(BehaviourError::NoTerminal);
         }
         match self.points().find(|point| point.needs_stream()) {

@@ -108,6 +108,16 @@ impl Behaviour {
         self.said.text.is_some() || !self.said.tool_calls.is_empty()
     }
 
+    /// The text it says by itself.
+    pub fn said_text(&self) -> Option<&str> {
+        self.said.text.as_deref()
+    }
+
+    /// Whether it falls silent somewhere on an open connection.
+    pub fn falls_silent(&self) -> bool {
+        self.cut.is_some_and(|cut| cut.how == super::How::Silence)
+    }
+
     /// How many tools it calls by itself.
     pub fn calls(&self) -> usize {
         self.said.tool_calls.len()

@@ -45,12 +45,16 @@ pub(super) fn stall() -> Behaviour {
 }
 
 pub(super) fn rate_limit() -> Behaviour {
+    rate_limit_waiting(DEFAULT_RETRY_AFTER)
+}
+
+pub(super) fn rate_limit_waiting(delay: Duration) -> Behaviour {
     let reply = ErrorReply::new(
         429,
         "requests",
         "Rate limit reached for requests per min (RPM): Limit 3, Used 3, Requested 1.",
     );
-    Behaviour::error(reply.code("rate_limit_exceeded").retry_after(DEFAULT_RETRY_AFTER))
+    Behaviour::error(reply.code("rate_limit_exceeded").retry_after(delay))
 }
 
 pub(super) fn server_error() -> Behaviour {

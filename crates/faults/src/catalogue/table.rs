@@ -1,12 +1,12 @@
 //! The table itself: each name with its verdict.
 
-use super::{Entry, Expected, answers, wire};
-use crate::behaviour::Behaviour;
+use super::{Entry, Expected, answers, entry, wire};
+use crate::behaviour::Api;
 
 const CORE: bool = true;
 const MORE: bool = false;
 
-pub(super) static CATALOGUE: &[Entry] = &[
+pub(super) const TABLE: &[Entry] = &[
     entry("whole", CORE, Expected::NOTHING, answers::whole, "Answers completely."),
     entry(
         "cut_before_status",
@@ -133,7 +133,9 @@ pub(super) static CATALOGUE: &[Entry] = &[
         Expected::stream("STREAM_FAILED"),
         answers::done_without_finish,
         "Sends [DONE] and a proper end, but never a finish reason.",
-    ),
+    )
+    // Only Chat has a marker that can come without the finish reason.
+    .only(&[Api::Chat]),
     entry(
         "model_not_found",
         MORE,
@@ -296,13 +298,3 @@ pub(super) static CATALOGUE: &[Entry] = &[
         "Says by GOAWAY that it goes on with the request, and closes the connection all the same.",
     ),
 ];
-
-const fn entry(
-    name: &'static str,
-    core: bool,
-    expected: Expected,
-    make: fn() -> Behaviour,
-    sentence: &'static str,
-) -> Entry {
-    Entry { name, sentence, core, expected, make }
-}
