@@ -260,6 +260,8 @@ pub enum Transport {
     Unreachable,
     /// The TLS handshake or its certificate failed.
     Tls,
+    /// TLS broke after its handshake: the request may have arrived.
+    TlsBroken,
     /// The proxy would not connect us.
     Proxy,
     /// Connecting failed in another way.

@@ -216,7 +216,7 @@ impl<'a> Report<'a> {
     }
 
     fn transport(&self) -> Result<Option<Transport>, BadReport> {
-        let wants = "`refused`, `unresolved`, `unreachable`, `tls`, `proxy`, `connect`, `reset`, \
+        let wants = "`refused`, `unresolved`, `unreachable`, `tls`, `tls_broken`, `proxy`, `connect`, `reset`, \
                      `incomplete`, `bad_chunk`, `bad_compression`, `http2_reset:CODE`, \
                      `http2_goaway:CODE` or `other`";
         let Some(name) = self.text("transport")? else { return Ok(None) };
@@ -278,6 +278,7 @@ const TRANSPORTS: &[(&str, Transport)] = &[
     ("unresolved", Transport::Unresolved),
     ("unreachable", Transport::Unreachable),
     ("tls", Transport::Tls),
+    ("tls_broken", Transport::TlsBroken),
     ("proxy", Transport::Proxy),
     ("connect", Transport::Connect),
     ("reset", Transport::Reset),

@@ -82,7 +82,11 @@ impl Walk {
             return Some(Transport::Unresolved);
         }
         if link.is::<rustls::Error>() {
-            return Some(Transport::Tls);
+            // After the handshake it is no matter of certificates.
+            return Some(match self.connecting {
+                true => Transport::Tls,
+                false => Transport::TlsBroken,
+            });
         }
         if link.is::<flate2::DecompressError>() {
             return Some(Transport::BadCompression);
@@ -198,6 +202,8 @@ mod tests {
         // A TLS failure comes inside an `io::Error` of another kind.
         let tls = io::Error::new(Kind::InvalidData, rustls::Error::DecryptError);
         assert_eq!(named(tls, true), Some(Transport::Tls));
+        let tls = io::Error::new(Kind::InvalidData, rustls::Error::DecryptError);
+        assert_eq!(named(tls, false), Some(Transport::TlsBroken));
         // A name that was not found is that, whatever the resolver says below it.
         let below = io::Error::from(Kind::ConnectionRefused);
         assert_eq!(named(Unresolved(below), true), Some(Transport::Unresolved));
