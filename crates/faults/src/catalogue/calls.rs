@@ -197,7 +197,7 @@ pub(super) const TABLE: &[Entry] = &[
     .only(CHAT),
     fault(
         "call_nameless",
-        Expected::silent(),
+        Expected::call_refused("TOOL_NOT_FOUND"),
         || each("\"name\":\"Read\"", "\"name\":\"\""),
         "Calls a tool without saying which.",
     )

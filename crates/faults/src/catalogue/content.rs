@@ -58,9 +58,11 @@ pub(super) const TABLE: &[Entry] = &[
         "malformed_function_call",
         Expected::stream("PROVIDER_ERROR"),
         || {
-            whole()
-                .text("")
-                .edit(Spot::Terminal, Change::Replace("\"STOP\"", "\"MALFORMED_FUNCTION_CALL\""))
+            whole().text("").edit_in(
+                Api::Gemini,
+                Spot::Terminal,
+                Change::Replace("\"STOP\"", "\"MALFORMED_FUNCTION_CALL\""),
+            )
         },
         "Finishes because the model wrote a call that cannot be read.",
     )
@@ -69,7 +71,8 @@ pub(super) const TABLE: &[Entry] = &[
         "candidate_without_content",
         Expected::NOTHING,
         || {
-            whole().edit(
+            whole().edit_in(
+                Api::Gemini,
                 Spot::Terminal,
                 Change::Replace(
                     "\"content\":{\"parts\":[{\"text\":\"\"}],\"role\":\"model\"},",
@@ -84,7 +87,8 @@ pub(super) const TABLE: &[Entry] = &[
         "context_window_stop",
         Expected::NOTHING,
         || {
-            whole().edit(
+            whole().edit_in(
+                Api::Anthropic,
                 Spot::FirstHolding("\"end_turn\""),
                 Change::Replace("\"end_turn\"", "\"model_context_window_exceeded\""),
             )
@@ -96,7 +100,8 @@ pub(super) const TABLE: &[Entry] = &[
         "refusal",
         Expected::last("CONTENT_FILTERED", "stream"),
         || {
-            whole().edit(
+            whole().edit_in(
+                Api::Anthropic,
                 Spot::FirstHolding("\"end_turn\""),
                 Change::Replace("\"end_turn\"", "\"refusal\""),
             )

@@ -45,6 +45,12 @@ pub(super) const TABLE: &[Entry] = &[
         "Completes the answer, then closes the connection without close_notify and without an end of the body.",
     ),
     fault(
+        "tls_bad_record_before_status",
+        Expected::setup("NETWORK_ERROR"),
+        || Behaviour::whole().cut(Point::BeforeStatus, How::BadRecord),
+        "Reads the request, then answers it by bytes that are no TLS record.",
+    ),
+    fault(
         "tls_bad_record",
         Expected::stream("STREAM_FAILED"),
         || midway(How::BadRecord),

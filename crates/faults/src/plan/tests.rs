@@ -27,6 +27,9 @@ fn shape(behaviour: &Behaviour) -> String {
         Op::HugeLine(_) => "H".to_owned(),
         Op::CorruptGzip => "G".to_owned(),
         Op::Wait(_) => "w".to_owned(),
+        Op::Only(..) => " only".to_owned(),
+        Op::Noise(_) => " noise".to_owned(),
+        Op::Endless(..) => " endless".to_owned(),
         Op::Break(how) => format!(" {}", how.as_str()),
     };
     ops.iter().map(letter).collect()

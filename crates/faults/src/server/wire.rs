@@ -162,6 +162,8 @@ impl Wire {
 
     /// Sends bytes that are no record of TLS, then a FIN.
     pub(super) async fn bad_record(mut self) {
+        // What was sent before it is to be read before it.
+        self.until_taken().await;
         // Of a type that does not exist, and long enough to be judged.
         if self.stream.write_beneath(&[0xff; 64]).await.is_ok() {
             self.fin_without_notify().await;
