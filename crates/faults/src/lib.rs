@@ -16,5 +16,7 @@ pub use behaviour::{
 };
 pub use content::{DEFAULT_TEXT, Finish, ToolCall, Usage};
 pub use record::{Ended, Headers, Path, RecordedRequest};
-pub use script::{At, Script, ScriptError, Serving, ShippedScript, Step};
+pub use script::{
+    After, At, Dealing, Match, Scope, Script, ScriptError, Serving, ShippedScript, Step,
+};
 pub use server::{FaultServer, RefusingProxy, ServeError};

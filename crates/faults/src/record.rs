@@ -17,14 +17,18 @@ pub struct RecordedRequest {
     pub seq: usize,
     /// The connection it came on, from 1.
     pub connection: usize,
-    /// The step of the script that answered it, from 1 (the last step
-    /// repeats); `None` when it was no valid chat request.
+    /// The session it named, in any of the ways clients have.
+    pub session: Option<String>,
+    /// The step of the script that answered it, from 1; `None` when it was no
+    /// valid chat request, or no step was for it.
     pub step: Option<usize>,
     /// The name of the behaviour, or its description when it has none; `None`
     /// when it was no valid chat request.
     pub behaviour: Option<String>,
     /// Milliseconds from the start of the server to the end of this request.
     pub at_ms: u64,
+    /// The same to the end of the exchange; `None` while it is under way.
+    pub ended_ms: Option<u64>,
     /// The method.
     pub method: String,
     /// The path with its query; keys in the query are masked when written.
@@ -218,9 +222,11 @@ mod tests {
         RecordedRequest {
             seq: 1,
             connection: 1,
+            session: Some("s-1".into()),
             step: Some(1),
             behaviour: Some("whole".into()),
             at_ms: 7,
+            ended_ms: Some(9),
             method: "POST".into(),
             path: Path("/v1/chat/completions?key=sk-very-secret&alt=sse".into()),
             headers,
@@ -234,8 +240,8 @@ mod tests {
         assert_eq!(
             serde_json::to_value(record()).unwrap(),
             json!({
-                "seq": 1, "connection": 1, "step": 1, "behaviour": "whole", "at_ms": 7,
-                "method": "POST", "path": "/v1/chat/completions?key=…&alt=sse",
+                "seq": 1, "connection": 1, "session": "s-1", "step": 1, "behaviour": "whole",
+                "at_ms": 7, "ended_ms": 9, "method": "POST", "path": "/v1/chat/completions?key=…&alt=sse",
                 "headers": {
                     "authorization": "Bearer …", "x-api-key": "…", "api-key": "…",
                     "accept": "text/event-stream, application/json",

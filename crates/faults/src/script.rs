@@ -1,5 +1,5 @@
-//! A script says what happens to each attempt: one step an attempt, the last
-//! one repeats.
+//! A script says what happens to each attempt: one step an attempt, and unless
+//! it says otherwise the last one repeats.
 //!
 //! ```
 //! use turnbuckle_faults::Script;
@@ -16,22 +16,36 @@
 //! # Ok::<(), turnbuckle_faults::ScriptError>(())
 //! ```
 
+mod dealer;
+mod dealing;
 mod error;
+mod field;
+mod include;
 mod parse;
+mod parts;
 mod serving;
+mod shipped;
 mod step;
+mod when;
 mod write;
 
-use std::{fmt, fs, path::Path};
+use std::{fmt, path::Path};
 
+pub(crate) use dealer::{Dealer, Dealt, LeftInRow};
+pub use dealing::{After, Dealing, Scope};
 pub use error::{At, ScriptError};
 pub use serving::Serving;
+use shipped::SHIPPED;
+pub use shipped::ShippedScript;
 pub use step::Step;
+pub(crate) use when::Asked;
+pub use when::Match;
 
 /// What happens to each attempt, checked: every step can be served.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Script {
     steps: Vec<Step>,
+    dealing: Dealing,
     serving: Serving,
     /// Whether someone said so, and it was not found out from the steps.
     stated: bool,
@@ -48,13 +62,23 @@ impl Script {
     /// cannot be served, or not by the same server as the others.
     pub fn new(steps: Vec<Step>) -> Result<Self, ScriptError> {
         if steps.is_empty() {
-            return Err(ScriptError::NoSteps);
+            return Err(ScriptError::NoSteps { at: At::default() });
         }
         for (index, step) in steps.iter().enumerate() {
             step.check(index + 1)?;
         }
         let serving = Serving::for_steps(&steps);
-        Self { steps, serving, stated: false }.fit()
+        Self { steps, dealing: Dealing::default(), serving, stated: false }.fit()
+    }
+
+    /// The same steps, dealt in this way.
+    ///
+    /// # Errors
+    ///
+    /// [`ScriptError::WrongServer`] for a step whose fault is the handshake,
+    /// where the steps are not dealt in one row to whatever comes.
+    pub fn dealt(self, dealing: Dealing) -> Result<Self, ScriptError> {
+        Self { dealing, ..self }.fit()
     }
 
     /// The same steps on a server that speaks this.
@@ -67,8 +91,18 @@ impl Script {
     }
 
     fn fit(self) -> Result<Self, ScriptError> {
+        let in_one_row = self.dealing.scope == Scope::Server
+            && self.steps.iter().all(|step| step.is_for().is_for_all());
         for (index, step) in self.steps.iter().enumerate() {
             self.serving.check(step, index + 1)?;
+            if !in_one_row && step.fails_handshake() {
+                return Err(ScriptError::WrongServer {
+                    at: At { step: Some(index + 1), ..step.lines.of("behaviour") },
+                    behaviour: step.name().unwrap_or("this composition").to_owned(),
+                    needs: "`scope = \"server\"` and no `match` in any step: a handshake fails \
+                            before there is a request to look at",
+                });
+            }
         }
         Ok(self)
     }
@@ -78,6 +112,16 @@ impl Script {
         &self.serving
     }
 
+    /// How its steps are dealt.
+    pub fn dealing(&self) -> &Dealing {
+        &self.dealing
+    }
+
+    /// Whether dice are thrown for any step.
+    pub fn throws_dice(&self) -> bool {
+        self.steps.iter().any(|step| step.chance().is_some())
+    }
+
     /// Reads a script written in TOML.
     ///
     /// # Errors
@@ -85,25 +129,26 @@ impl Script {
     /// A [`ScriptError`] with the line, what is allowed there and the nearest
     /// right name.
     pub fn parse(source: &str) -> Result<Self, ScriptError> {
-        let (steps, serving) = parse::script(source)?;
-        let script = Self::new(steps)?;
-        match serving {
-            Some(serving) => script.on(serving),
-            None => Ok(script),
-        }
+        Self::loaded(include::text(source)?)
     }
 
-    /// Reads a script from a file.
+    /// Reads a script from a file, with the files it includes.
     ///
     /// # Errors
     ///
-    /// [`ScriptError::Read`] when the file cannot be read as UTF-8, else as
-    /// [`Script::parse`].
+    /// [`ScriptError::Read`] when a file cannot be read as UTF-8,
+    /// [`ScriptError::Cycle`] for files that include each other, else as
+    /// [`Script::parse`] and with the name of the file.
     pub fn from_path(path: impl AsRef<Path>) -> Result<Self, ScriptError> {
-        let path = path.as_ref();
-        let source = fs::read_to_string(path)
-            .map_err(|source| ScriptError::Read { path: path.to_owned(), source })?;
-        Self::parse(&source)
+        Self::loaded(include::file(path.as_ref())?)
+    }
+
+    fn loaded(loaded: include::Loaded) -> Result<Self, ScriptError> {
+        let script = Self::new(loaded.steps)?.dealt(loaded.outermost.dealing)?;
+        match loaded.outermost.serving {
+            Some(serving) => script.on(serving),
+            None => Ok(script),
+        }
     }
 
     /// One of the scripts that come with the crate, see [`Script::shipped`].
@@ -112,15 +157,7 @@ impl Script {
     ///
     /// [`ScriptError::UnknownScript`] with the names there are.
     pub fn named(name: &str) -> Result<Self, ScriptError> {
-        let Some(shipped) = SHIPPED.iter().find(|shipped| shipped.name == name) else {
-            let known: Vec<_> = SHIPPED.iter().map(|shipped| shipped.name).collect();
-            return Err(ScriptError::UnknownScript {
-                name: name.to_owned(),
-                nearest: error::nearest(name, &known),
-                known,
-            });
-        };
-        Self::parse(shipped.source)
+        Self::parse(include::shipped(name, At::default())?.source)
     }
 
     /// The scripts that come with the crate.
@@ -142,65 +179,29 @@ impl Script {
     pub fn to_toml(&self) -> Result<String, ScriptError> {
         write::script(self)
     }
-
-    /// The step for an attempt counted from 1, and its number.
-    pub(crate) fn step(&self, attempt: usize) -> Option<(usize, &Step)> {
-        let number = attempt.clamp(1, self.steps.len().max(1));
-        self.steps.get(number - 1).map(|step| (number, step))
-    }
 }
 
 impl fmt::Display for Script {
     /// One line a step: its number, its behaviour and what that does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = self.steps.iter().map(|step| step.name().unwrap_or("(built in code)"));
-        let width = names.clone().map(str::len).max().unwrap_or_default().max(21);
-        for (number, (name, step)) in (1..).zip(names.zip(&self.steps)) {
-            writeln!(f, "{number:>3}  {name:<width$} {}", step.behaviour())?;
+        let width = self.steps.iter().map(|step| step.label().len()).max();
+        let width = width.unwrap_or_default().max(21);
+        for (number, step) in (1..).zip(&self.steps) {
+            write!(f, "{number:>3}  {:<width$} {}", step.label(), step.behaviour())?;
+            if step.plays() > 1 {
+                write!(f, ", {} times", step.plays())?;
+            }
+            if let Some(chance) = step.chance() {
+                write!(f, ", with probability {chance}")?;
+            }
+            if !step.is_for().is_for_all() {
+                write!(f, ", where it matches")?;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }
 }
-
-/// A script that comes with the crate.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct ShippedScript {
-    /// Its name, for [`Script::named`].
-    pub name: &'static str,
-    /// What it plays, in one sentence.
-    pub sentence: &'static str,
-    /// Its TOML.
-    pub source: &'static str,
-}
-
-static SHIPPED: &[ShippedScript] = &[
-    ShippedScript {
-        name: "demo",
-        sentence: "Reads and edits a file, is rate-limited once, cut once, then answers.",
-        source: include_str!("../scripts/demo.toml"),
-    },
-    ShippedScript {
-        name: "cut_once",
-        sentence: "Is cut in the middle of its first answer, then answers.",
-        source: include_str!("../scripts/cut_once.toml"),
-    },
-    ShippedScript {
-        name: "rate_limited_twice",
-        sentence: "Is rate-limited twice, then answers.",
-        source: include_str!("../scripts/rate_limited_twice.toml"),
-    },
-    ShippedScript {
-        name: "edit_fails_twice",
-        sentence: "Writes a file, then asks twice for an edit whose old text is not in it.",
-        source: include_str!("../scripts/edit_fails_twice.toml"),
-    },
-    ShippedScript {
-        name: "commands_run_away",
-        sentence: "Runs commands that flood, hang, stay behind and ignore signals, then answers.",
-        source: include_str!("../scripts/commands_run_away.toml"),
-    },
-];
 
 #[cfg(test)]
 mod tests;

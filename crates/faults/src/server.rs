@@ -108,6 +108,12 @@ impl FaultServer {
         self.certificates.as_deref().map(|certificates| certificates.ca_pem.as_str())
     }
 
+    /// The seed of the dice, where the script throws any: another server with
+    /// it throws the same.
+    pub fn seed(&self) -> Option<u64> {
+        self.shared.seed()
+    }
+
     /// The record so far: every request but those to `/_faults/…`.
     pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.records()

@@ -1,6 +1,10 @@
 //! What can be wrong with a script, said so that it can be mended at once.
 
-use std::{fmt, io, path::PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use crate::{behaviour::BehaviourError, catalogue};
 
@@ -9,26 +13,31 @@ use crate::{behaviour::BehaviourError, catalogue};
 #[non_exhaustive]
 pub enum ScriptError {
     /// The file cannot be read.
-    #[error("cannot read the script {}", path.display())]
+    #[error("{}cannot read the script {}", at.prefix(), path.display())]
     Read {
+        /// Where it is included; nowhere for the outermost one.
+        at: At,
         /// The file.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
     /// It is not TOML.
-    #[error("line {line}: {message}")]
+    #[error("{}{message}; allowed is TOML (https://toml.io)", at.prefix())]
     Syntax {
-        /// The line, from 1.
-        line: usize,
+        /// Where.
+        at: At,
         /// What the TOML parser expected.
         message: String,
     },
     /// A key that means nothing here.
-    #[error("line {line}: unknown key `{key}`{}; allowed here: {}", hint(*nearest), allowed.join(", "))]
+    #[error(
+        "{}unknown key `{key}`{}; allowed here: {}",
+        at.prefix(), hint(*nearest), allowed.join(", ")
+    )]
     UnknownKey {
-        /// The line, from 1.
-        line: usize,
+        /// Where.
+        at: At,
         /// The key.
         key: String,
         /// The nearest key that exists.
@@ -37,20 +46,35 @@ pub enum ScriptError {
         allowed: &'static [&'static str],
     },
     /// A key that must be there is not.
-    #[error("line {line}: `{key}` is missing in this {table}")]
+    #[error("{}`{key}` is missing in this {table}", at.prefix())]
     MissingKey {
-        /// The line of the table, from 1.
-        line: usize,
+        /// The table.
+        at: At,
         /// The key.
         key: &'static str,
-        /// The table.
+        /// The table, by its name in TOML.
         table: &'static str,
     },
+    /// Two keys of which only one can hold.
+    #[error("{}`{key}` cannot stand beside `{other}`, for {why}: leave out one of them", at.prefix())]
+    Beside {
+        /// Where the second one stands.
+        at: At,
+        /// The key.
+        key: &'static str,
+        /// The other key.
+        other: &'static str,
+        /// Why not.
+        why: &'static str,
+    },
     /// A behaviour of a name the catalogue does not know.
-    #[error("{}unknown behaviour `{name}`{}; known: {}", place(*line), hint(*nearest), known.join(", "))]
+    #[error(
+        "{}unknown behaviour `{name}`{}; known: {}",
+        at.prefix(), hint(*nearest), known.join(", ")
+    )]
     UnknownBehaviour {
-        /// The line, from 1; `None` for a step built in code.
-        line: Option<usize>,
+        /// Where; nowhere for a step built in code.
+        at: At,
         /// The name.
         name: String,
         /// The nearest name that exists.
@@ -59,10 +83,13 @@ pub enum ScriptError {
         known: Vec<&'static str>,
     },
     /// A word that means nothing for this key.
-    #[error("line {line}: `{key}` cannot be `{word}`{}; allowed: {}", hint(*nearest), allowed.join(", "))]
+    #[error(
+        "{}`{key}` cannot be `{word}`{}; allowed: {}",
+        at.prefix(), hint(*nearest), allowed.join(", ")
+    )]
     UnknownWord {
-        /// The line, from 1.
-        line: usize,
+        /// Where.
+        at: At,
         /// The key.
         key: &'static str,
         /// The word.
@@ -73,10 +100,10 @@ pub enum ScriptError {
         allowed: &'static [&'static str],
     },
     /// A value of the wrong type.
-    #[error("line {line}: `{key}` must be {wanted}, not {found}")]
+    #[error("{}`{key}` must be {wanted}, not {found}", at.prefix())]
     WrongType {
-        /// The line, from 1.
-        line: usize,
+        /// Where.
+        at: At,
         /// The key.
         key: String,
         /// What it must be.
@@ -85,10 +112,10 @@ pub enum ScriptError {
         found: &'static str,
     },
     /// A number outside its range.
-    #[error("line {line}: `{key}` must be {wanted}, not {found}")]
+    #[error("{}`{key}` must be {wanted}, not {found}", at.prefix())]
     OutOfRange {
-        /// The line, from 1.
-        line: usize,
+        /// Where.
+        at: At,
         /// The key.
         key: &'static str,
         /// What it must be.
@@ -97,11 +124,61 @@ pub enum ScriptError {
         found: String,
     },
     /// There is nothing to play.
-    #[error("the script has no steps: write one `[[step]]` with `behaviour = \"whole\"`")]
-    NoSteps,
+    #[error(
+        "{}the script has no steps: write one `[[step]]` with `behaviour = \"whole\"`",
+        at.prefix()
+    )]
+    NoSteps {
+        /// The file, if it is one.
+        at: At,
+    },
+    /// More steps than a script may have.
+    #[error("{}the script has more than {most} steps: a step can be played `times = N`", at.prefix())]
+    TooManySteps {
+        /// Where the first one too many stands.
+        at: At,
+        /// How many there may be.
+        most: usize,
+    },
+    /// Files that include each other.
+    #[error(
+        "{}the files include each other without end: {}; allowed: files that do not lead back",
+        at.prefix(), cycle.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" → ")
+    )]
+    Cycle {
+        /// The line that closes the circle.
+        at: At,
+        /// The files on the way, the first of them again at the end.
+        cycle: Vec<PathBuf>,
+    },
+    /// A file is included by a script that is no file.
+    #[error(
+        "{}`{name}` cannot be included: this script was not read from a file, so it has no \
+         folder; allowed: the name of a shipped script",
+        at.prefix()
+    )]
+    NoFolder {
+        /// Where.
+        at: At,
+        /// What was to be included.
+        name: String,
+    },
+    /// A setting of the whole script in a file that only lends its steps.
+    #[error(
+        "{}`{key}` has no effect in a file that is included: write it into the outermost script; \
+         allowed here: step",
+        at.prefix()
+    )]
+    OnlySteps {
+        /// Where.
+        at: At,
+        /// The setting.
+        key: &'static str,
+    },
     /// A setting that the behaviour of its step ignores.
     #[error(
-        "{at}: `{key}` has no effect on `{behaviour}`, for {why}: remove it, or choose another behaviour"
+        "{}`{key}` has no effect on `{behaviour}`, for {why}: remove it, or choose another behaviour",
+        at.prefix()
     )]
     NoEffect {
         /// The step.
@@ -114,7 +191,7 @@ pub enum ScriptError {
         why: &'static str,
     },
     /// A composition that cannot be served.
-    #[error("{at}: the step cannot be served")]
+    #[error("{}the step cannot be served", at.prefix())]
     Behaviour {
         /// The step.
         at: At,
@@ -122,7 +199,7 @@ pub enum ScriptError {
         source: BehaviourError,
     },
     /// A step that the script's server cannot play.
-    #[error("{at}: `{behaviour}` needs {needs}")]
+    #[error("{}`{behaviour}` needs {needs}", at.prefix())]
     WrongServer {
         /// The step.
         at: At,
@@ -132,8 +209,10 @@ pub enum ScriptError {
         needs: &'static str,
     },
     /// No script of this name comes with the crate.
-    #[error("unknown script `{name}`{}; known: {}", hint(*nearest), known.join(", "))]
+    #[error("{}unknown script `{name}`{}; known: {}", at.prefix(), hint(*nearest), known.join(", "))]
     UnknownScript {
+        /// Where it is included, if it is.
+        at: At,
         /// The name.
         name: String,
         /// The nearest name that exists.
@@ -154,48 +233,74 @@ pub enum ScriptError {
 impl ScriptError {
     /// The line of the script it is about, from 1, if it is about one.
     pub fn line(&self) -> Option<usize> {
+        self.at().and_then(|at| at.line)
+    }
+
+    /// The place it is about.
+    pub fn at(&self) -> Option<&At> {
         match self {
-            Self::Syntax { line, .. }
-            | Self::UnknownKey { line, .. }
-            | Self::MissingKey { line, .. }
-            | Self::UnknownWord { line, .. }
-            | Self::WrongType { line, .. }
-            | Self::OutOfRange { line, .. } => Some(*line),
-            Self::UnknownBehaviour { line, .. } => *line,
-            Self::NoEffect { at, .. }
+            Self::Read { at, .. }
+            | Self::Syntax { at, .. }
+            | Self::UnknownKey { at, .. }
+            | Self::MissingKey { at, .. }
+            | Self::Beside { at, .. }
+            | Self::UnknownBehaviour { at, .. }
+            | Self::UnknownWord { at, .. }
+            | Self::WrongType { at, .. }
+            | Self::OutOfRange { at, .. }
+            | Self::NoSteps { at }
+            | Self::TooManySteps { at, .. }
+            | Self::Cycle { at, .. }
+            | Self::NoFolder { at, .. }
+            | Self::OnlySteps { at, .. }
+            | Self::NoEffect { at, .. }
             | Self::Behaviour { at, .. }
-            | Self::WrongServer { at, .. } => at.line,
-            Self::Read { .. }
-            | Self::NoSteps
-            | Self::UnknownScript { .. }
-            | Self::NotWritable { .. } => None,
+            | Self::WrongServer { at, .. }
+            | Self::UnknownScript { at, .. } => Some(at),
+            Self::NotWritable { .. } => None,
         }
     }
 }
 
-/// A step, and its line when it was written in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A place in a script, as far as it is known.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct At {
-    /// The step, from 1.
-    pub step: usize,
-    /// The line of its `[[step]]`, from 1.
+    /// The file, when it was read from one.
+    pub file: Option<Arc<Path>>,
+    /// The line, from 1.
     pub line: Option<usize>,
+    /// The step, from 1.
+    pub step: Option<usize>,
+}
+
+impl At {
+    fn prefix(&self) -> String {
+        match self.to_string() {
+            at if at.is_empty() => at,
+            at => at + ": ",
+        }
+    }
 }
 
 impl fmt::Display for At {
+    /// `FILE:LINE`, as editors read it; without a file, the line and the step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}, step {}", self.step),
-            None => write!(f, "step {}", self.step),
+        match (&self.file, self.line, self.step) {
+            (Some(file), Some(line), _) => write!(f, "{}:{line}", file.display()),
+            (Some(file), None, _) => write!(f, "{}", file.display()),
+            (None, Some(line), Some(step)) => write!(f, "line {line}, step {step}"),
+            (None, Some(line), None) => write!(f, "line {line}"),
+            (None, None, Some(step)) => write!(f, "step {step}"),
+            (None, None, None) => Ok(()),
         }
     }
 }
 
-pub(super) fn unknown_behaviour(name: &str, line: Option<usize>) -> ScriptError {
+pub(super) fn unknown_behaviour(name: &str, at: At) -> ScriptError {
     let known: Vec<_> = catalogue::names().collect();
     ScriptError::UnknownBehaviour {
-        line,
+        at,
         name: name.to_owned(),
         nearest: nearest(name, &known),
         known,
@@ -211,8 +316,4 @@ pub(super) fn nearest(word: &str, names: &[&'static str]) -> Option<&'static str
 
 fn hint(nearest: Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
-}
-
-fn place(line: Option<usize>) -> String {
-    line.map_or_else(String::new, |line| format!("line {line}: "))
 }

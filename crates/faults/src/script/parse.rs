@@ -1,18 +1,19 @@
-//! TOML to steps. The tables are walked by hand, because every complaint
-//! needs the line it is about and the names that would have been right.
+//! TOML to steps and settings. The tables are walked by hand, because every
+//! complaint needs the place it is about and the names that would have been
+//! right.
 
-use std::{ops::Range, time::Duration};
+mod parts;
 
 use serde_json::{Map, Number, Value};
-use toml::{
-    Spanned,
-    de::{DeTable, DeValue},
-};
+use toml::de::{DeTable, DeValue};
 
 use super::{
-    error::{ScriptError, nearest, unknown_behaviour},
+    dealing::{After, Dealing, Scope},
+    error::{At, ScriptError, unknown_behaviour},
+    field::{Field, Place, Source, in_order},
     serving::Serving,
     step::Step,
+    when::Match,
 };
 use crate::{
     behaviour::{Gzip, HangUp, How, Http2Code, Protocol, Tls},
@@ -20,10 +21,14 @@ use crate::{
     content::{Finish, ToolCall, Usage},
 };
 
-const SCRIPT_KEYS: &[&str] = &["step", "server"];
+const SCRIPT_KEYS: &[&str] = &["step", "server", "seed", "scope", "session_header", "after"];
 const SERVER_KEYS: &[&str] = &["tls", "protocol", "ca_file"];
 const STEP_KEYS: &[&str] = &[
     "behaviour",
+    "include",
+    "match",
+    "probability",
+    "times",
     "text",
     "reasoning",
     "tool_call",
@@ -33,6 +38,14 @@ const STEP_KEYS: &[&str] = &[
     "headers_delay_ms",
     "event_delay_ms",
     "cut_delay_ms",
+    "error",
+    "raw",
+    "redirect",
+    "handshake",
+    "status",
+    "cut",
+    "insert",
+    "without_terminal",
     "at_event",
     "how",
     "http2_code",
@@ -43,26 +56,53 @@ const STEP_KEYS: &[&str] = &[
 ];
 const CALL_KEYS: &[&str] = &["name", "id", "arguments"];
 const USAGE_KEYS: &[&str] = &["input", "output", "cached", "reasoning"];
+const MATCH_KEYS: &[&str] =
+    &["last_user_contains", "body_contains", "model", "path_contains", "header", "has_tool_result"];
 
-/// The steps of a script, and its `[server]` table if it has one.
-pub(super) fn script(source: &str) -> Result<(Vec<Step>, Option<Serving>), ScriptError> {
-    let source = Source(source);
-    let root = DeTable::parse(source.0).map_err(|error| ScriptError::Syntax {
-        line: source.line(error.span().unwrap_or(0..0)),
+/// One file of a script: its steps, and its settings where it has any.
+#[derive(Debug, Default)]
+pub(super) struct Parsed {
+    pub(super) items: Vec<Item>,
+    pub(super) serving: Option<Serving>,
+    pub(super) dealing: Dealing,
+    /// The settings of the whole script that it has, and where.
+    pub(super) settings: Vec<(&'static str, At)>,
+}
+
+/// A step, or the steps of another file.
+#[derive(Debug)]
+pub(super) enum Item {
+    Step(Box<Step>),
+    Include { at: At, name: String },
+}
+
+pub(super) fn script(source: &Source<'_>) -> Result<Parsed, ScriptError> {
+    let root = DeTable::parse(source.text).map_err(|error| ScriptError::Syntax {
+        at: source.at(error.span().unwrap_or(0..0)),
         message: error.message().to_owned(),
     })?;
-    let mut steps = Vec::new();
-    let mut serving = None;
+    let mut parsed = Parsed::default();
     for field in source.fields(root.get_ref(), SCRIPT_KEYS)? {
-        if field.key == "server" {
-            serving = Some(server(&field)?);
+        if field.key == "step" {
+            for table in field.tables()? {
+                parsed.items.push(item(source, &table)?);
+            }
             continue;
         }
-        for table in field.tables()? {
-            steps.push(step(&source, &table)?);
-        }
+        parsed.settings.push((field.key, field.at()));
+        let dealing = parsed.dealing.clone();
+        parsed.dealing = match field.key {
+            "server" => {
+                parsed.serving = Some(server(&field)?);
+                dealing
+            }
+            "seed" => dealing.seed(field.whole("a whole number, 0 or more", 0)?),
+            "scope" => dealing.scope(field.word(Scope::WORDS, Scope::from_word)?),
+            "after" => dealing.after(field.word(After::WORDS, After::from_word)?),
+            _ => dealing.session_header(field.string()?),
+        };
     }
-    Ok((steps, serving))
+    Ok(parsed)
 }
 
 fn server(field: &Field<'_>) -> Result<Serving, ScriptError> {
@@ -77,20 +117,36 @@ fn server(field: &Field<'_>) -> Result<Serving, ScriptError> {
     Ok(serving)
 }
 
-fn step(source: &Source<'_>, table: &Place<'_>) -> Result<Step, ScriptError> {
-    let line = source.line(table.span.clone());
+fn item(source: &Source<'_>, table: &Place<'_>) -> Result<Item, ScriptError> {
     let fields = source.fields(table.table, STEP_KEYS)?;
-    let Some(behaviour) = fields.iter().find(|field| field.key == "behaviour") else {
-        return Err(missing(line, "behaviour", "[[step]]"));
+    let Some(include) = fields.iter().find(|field| field.key == "include") else {
+        return Ok(Item::Step(Box::new(step(source, table, &fields)?)));
     };
-    let name = behaviour.string()?;
-    let Some(entry) = catalogue::find(name) else {
-        return Err(unknown_behaviour(name, Some(behaviour.line())));
+    if let Some(beside) = fields.iter().find(|field| field.key != "include") {
+        return Err(ScriptError::Beside {
+            at: beside.at(),
+            key: beside.key,
+            other: "include",
+            why: "the included steps say it themselves",
+        });
+    }
+    Ok(Item::Include { at: include.at(), name: include.string()?.to_owned() })
+}
+
+fn step(source: &Source<'_>, table: &Place<'_>, fields: &[Field<'_>]) -> Result<Step, ScriptError> {
+    let mut step = match fields.iter().find(|field| field.key == "behaviour") {
+        Some(behaviour) => {
+            let name = behaviour.string()?;
+            let entry = catalogue::find(name);
+            Step::from_entry(entry.ok_or_else(|| unknown_behaviour(name, behaviour.at()))?)
+        }
+        None if fields.iter().any(|field| parts::KEYS.contains(&field.key)) => Step::composed(),
+        None => return Err(source.missing(table, "behaviour", parts::STEP)),
     };
-    let mut step = Step::from_entry(entry);
-    step.lines.step = Some(line);
-    for field in &fields {
-        step.lines.keys.push((field.key, field.line()));
+    parts::only_one_answer(fields)?;
+    step.lines.step = Some(source.at(table.span.clone()));
+    for field in fields {
+        step.lines.keys.push((field.key, field.at()));
         step = set(step, field)?;
     }
     Ok(step)
@@ -98,6 +154,9 @@ fn step(source: &Source<'_>, table: &Place<'_>) -> Result<Step, ScriptError> {
 
 fn set(step: Step, field: &Field<'_>) -> Result<Step, ScriptError> {
     Ok(match field.key {
+        "match" => step.when(conditions(field)?),
+        "probability" => step.probability(field.probability()?),
+        "times" => step.times(field.count()?),
         "text" => step.text(field.string()?),
         "reasoning" => step.reasoning(field.string()?),
         "tool_call" => field.tables()?.into_iter().try_fold(step, |step, table| {
@@ -116,23 +175,34 @@ fn set(step: Step, field: &Field<'_>) -> Result<Step, ScriptError> {
         "hang_up" => step.hang_up(field.word(HangUp::WORDS, HangUp::from_word)?),
         "retry_after_ms" => step.retry_after(field.millis()?),
         "headers" => {
-            let mut step = step;
-            for (key, value) in in_order(field.table()?.table) {
-                let value = field.source.field("headers", key.get_ref(), value);
-                step = step.header(value.name.clone(), value.string()?);
-            }
-            step
+            field.strings()?.into_iter().fold(step, |step, (name, value)| step.header(name, value))
         }
-        // `behaviour`, read before the others.
-        _ => step,
+        _ => parts::set(step, field)?,
     })
 }
 
+fn conditions(field: &Field<'_>) -> Result<Match, ScriptError> {
+    let mut when = Match::default();
+    for part in field.source.fields(field.table()?.table, MATCH_KEYS)? {
+        when = match part.key {
+            "last_user_contains" => when.last_user_contains(part.string()?),
+            "body_contains" => when.body_contains(part.string()?),
+            "model" => when.model(part.string()?),
+            "path_contains" => when.path_contains(part.string()?),
+            "has_tool_result" => when.has_tool_result(part.flag()?),
+            _ => {
+                part.strings()?.into_iter().fold(when, |when, (name, text)| when.header(name, text))
+            }
+        };
+    }
+    Ok(when)
+}
+
 fn tool_call(source: &Source<'_>, table: &Place<'_>) -> Result<ToolCall, ScriptError> {
-    let line = source.line(table.span.clone());
     let fields = source.fields(table.table, CALL_KEYS)?;
     let get = |key| fields.iter().find(|field| field.key == key);
-    let name = get("name").ok_or_else(|| missing(line, "name", "[[step.tool_call]]"))?.string()?;
+    let missing = || source.missing(table, "name", "[[step.tool_call]]");
+    let name = get("name").ok_or_else(missing)?.string()?;
     let call = match get("arguments").map(|field| (field, field.value.get_ref())) {
         None => ToolCall::with_raw_arguments(name, "{}"),
         // A string is sent as it stands: broken JSON is a fault worth scripting.
@@ -185,161 +255,5 @@ fn json(value: &DeValue<'_>) -> Value {
             }
             Value::Object(map)
         }
-    }
-}
-
-/// The text, to turn offsets into lines.
-struct Source<'a>(&'a str);
-
-impl Source<'_> {
-    fn line(&self, span: Range<usize>) -> usize {
-        let before = self.0.as_bytes().get(..span.start).unwrap_or(self.0.as_bytes());
-        1 + before.iter().filter(|byte| **byte == b'\n').count()
-    }
-}
-
-impl<'a> Source<'a> {
-    /// The fields of a table in the order they were written.
-    fn fields(
-        &'a self,
-        table: &'a DeTable<'a>,
-        allowed: &'static [&'static str],
-    ) -> Result<Vec<Field<'a>>, ScriptError> {
-        let mut fields = Vec::new();
-        for (key, value) in in_order(table) {
-            let name: &str = key.get_ref();
-            let Some(known) = allowed.iter().find(|known| **known == name) else {
-                return Err(ScriptError::UnknownKey {
-                    line: self.line(key.span()),
-                    key: name.to_owned(),
-                    nearest: nearest(name, allowed),
-                    allowed,
-                });
-            };
-            fields.push(self.field(known, name, value));
-        }
-        Ok(fields)
-    }
-
-    fn field(
-        &'a self,
-        key: &'static str,
-        name: &str,
-        value: &'a Spanned<DeValue<'a>>,
-    ) -> Field<'a> {
-        Field { source: self, key, name: name.to_owned(), value }
-    }
-}
-
-/// A table and where it stands.
-struct Place<'a> {
-    table: &'a DeTable<'a>,
-    span: Range<usize>,
-}
-
-/// A key that is allowed at its place, and its value.
-struct Field<'a> {
-    source: &'a Source<'a>,
-    key: &'static str,
-    name: String,
-    value: &'a Spanned<DeValue<'a>>,
-}
-
-impl<'a> Field<'a> {
-    fn line(&self) -> usize {
-        self.source.line(self.value.span())
-    }
-
-    fn wrong(&self, wanted: &'static str) -> ScriptError {
-        ScriptError::WrongType {
-            line: self.line(),
-            key: self.name.clone(),
-            wanted,
-            found: kind(self.value.get_ref()),
-        }
-    }
-
-    fn string(&self) -> Result<&'a str, ScriptError> {
-        self.value.get_ref().as_str().ok_or_else(|| self.wrong("a string"))
-    }
-
-    fn table(&self) -> Result<Place<'a>, ScriptError> {
-        place(self.value).ok_or_else(|| self.wrong("a table"))
-    }
-
-    fn tables(&self) -> Result<Vec<Place<'a>>, ScriptError> {
-        let wrong = || self.wrong("an array of tables: write its header in double brackets");
-        let array = self.value.get_ref().as_array().ok_or_else(wrong)?;
-        array.iter().map(|item| place(item).ok_or_else(wrong)).collect()
-    }
-
-    fn word<T>(
-        &self,
-        allowed: &'static [&'static str],
-        read: impl Fn(&str) -> Option<T>,
-    ) -> Result<T, ScriptError> {
-        let word = self.string()?;
-        read(word).ok_or_else(|| ScriptError::UnknownWord {
-            line: self.line(),
-            key: self.key,
-            word: word.to_owned(),
-            nearest: nearest(word, allowed),
-            allowed,
-        })
-    }
-
-    fn whole(&self, wanted: &'static str, least: u64) -> Result<u64, ScriptError> {
-        let Some(number) = self.value.get_ref().as_integer() else {
-            return Err(self.wrong(wanted));
-        };
-        let parsed = u64::from_str_radix(number.as_str(), number.radix());
-        // TOML integers have 64 bits with sign; more could not be written back.
-        let fits = parsed.ok().filter(|n| *n >= least && i64::try_from(*n).is_ok());
-        fits.ok_or_else(|| ScriptError::OutOfRange {
-            line: self.line(),
-            key: self.key,
-            wanted,
-            found: number.as_str().to_owned(),
-        })
-    }
-
-    fn count(&self) -> Result<usize, ScriptError> {
-        let count = self.whole("a whole number, 1 or more", 1)?;
-        Ok(usize::try_from(count).unwrap_or(usize::MAX))
-    }
-
-    fn millis(&self) -> Result<Duration, ScriptError> {
-        let wanted = "a whole number of milliseconds, 0 or more";
-        Ok(Duration::from_millis(self.whole(wanted, 0)?))
-    }
-}
-
-fn place<'a>(value: &'a Spanned<DeValue<'a>>) -> Option<Place<'a>> {
-    let span = value.span();
-    value.get_ref().as_table().map(|table| Place { table, span })
-}
-
-/// The map is sorted by name; the spans know the order of writing.
-fn in_order<'a>(
-    table: &'a DeTable<'a>,
-) -> Vec<(&'a Spanned<toml::de::DeString<'a>>, &'a Spanned<DeValue<'a>>)> {
-    let mut entries: Vec<_> = table.iter().collect();
-    entries.sort_by_key(|(key, _)| key.span().start);
-    entries
-}
-
-fn missing(line: usize, key: &'static str, table: &'static str) -> ScriptError {
-    ScriptError::MissingKey { line, key, table }
-}
-
-fn kind(value: &DeValue<'_>) -> &'static str {
-    match value {
-        DeValue::String(_) => "a string",
-        DeValue::Integer(_) => "an integer",
-        DeValue::Float(_) => "a float",
-        DeValue::Boolean(_) => "a boolean",
-        DeValue::Datetime(_) => "a date",
-        DeValue::Array(_) => "an array",
-        DeValue::Table(_) => "a table",
     }
 }

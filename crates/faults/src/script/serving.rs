@@ -69,8 +69,8 @@ impl Serving {
             return Ok(());
         }
         Err(ScriptError::WrongServer {
-            at: At { step: number, line: step.line() },
-            behaviour: step.name().unwrap_or("a behaviour built in code").to_owned(),
+            at: At { step: Some(number), ..step.lines.of("behaviour") },
+            behaviour: step.name().unwrap_or("this composition").to_owned(),
             needs: match needs {
                 Needs::Tls => "TLS: write `tls = \"good\"` under [server]",
                 Needs::Http2 => "HTTP/2: write `protocol = \"http2\"` under [server]",

@@ -1,22 +1,32 @@
-//! One step: a behaviour, what is said, and what is set differently.
+//! One step: a behaviour, what is said, what is set differently, and whom it
+//! is for.
+
+mod check;
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::error::{At, ScriptError, unknown_behaviour};
+use super::{
+    error::{At, ScriptError, unknown_behaviour},
+    parts::Parts,
+    when::Match,
+};
 use crate::{
-    behaviour::{Answer, Behaviour, BehaviourError, Gzip, HangUp, How, Http2Code},
+    behaviour::{Answer, Behaviour, Gzip, HangUp, How, Http2Code},
     catalogue::{self, DEFAULT_EVENT, Entry},
     content::{Content, Delays, Finish, ToolCall, Usage},
     dialect::{Ask, Chat, Dialect, Turn},
-    plan, shape,
 };
 
 /// What happens to one attempt: a behaviour, its content, its overrides.
 #[derive(Debug, Clone)]
 pub struct Step {
     choice: Choice,
+    pub(super) parts: Parts,
+    pub(super) when: Match,
+    pub(super) probability: Option<f64>,
+    pub(super) times: Option<usize>,
     pub(super) content: Content,
     pub(super) delays: Delays,
     pub(super) at_event: Option<usize>,
@@ -33,20 +43,24 @@ pub struct Step {
 #[derive(Debug, Clone)]
 enum Choice {
     Named(&'static Entry),
+    /// Put together from the parts of the step alone.
+    Composed,
     Built(Box<Behaviour>),
 }
 
 /// The lines of a step that was read from a file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
-    pub(super) step: Option<usize>,
-    pub(super) keys: Vec<(&'static str, usize)>,
+    pub(super) step: Option<At>,
+    pub(super) keys: Vec<(&'static str, At)>,
 }
 
 impl Lines {
-    fn of(&self, key: &str) -> Option<usize> {
+    /// Where this key stands, else where the step does; nowhere when it was
+    /// built in code.
+    pub(super) fn of(&self, key: &str) -> At {
         let found = self.keys.iter().find(|(known, _)| *known == key);
-        found.map(|(_, line)| *line).or(self.step)
+        found.map(|(_, at)| at).or(self.step.as_ref()).cloned().unwrap_or_default()
     }
 }
 
@@ -59,7 +73,7 @@ impl Step {
     pub fn named(name: &str) -> Result<Self, ScriptError> {
         match catalogue::find(name) {
             Some(entry) => Ok(Self::of(Choice::Named(entry))),
-            None => Err(unknown_behaviour(name, None)),
+            None => Err(unknown_behaviour(name, At::default())),
         }
     }
 
@@ -73,9 +87,18 @@ impl Step {
         Self::of(Choice::Named(entry))
     }
 
+    /// A whole answer, to be changed by the parts of the step.
+    pub(super) fn composed() -> Self {
+        Self::of(Choice::Composed)
+    }
+
     fn of(choice: Choice) -> Self {
         Self {
             choice,
+            parts: Parts::default(),
+            when: Match::default(),
+            probability: None,
+            times: None,
             content: Content::default(),
             delays: Delays::default(),
             at_event: None,
@@ -87,6 +110,30 @@ impl Step {
             headers: Vec::new(),
             lines: Lines::default(),
         }
+    }
+
+    /// Is dealt only to requests that are like this; others pass it by, and it
+    /// waits for one.
+    #[must_use]
+    pub fn when(mut self, when: Match) -> Self {
+        self.when = when;
+        self
+    }
+
+    /// Is dealt only when the dice say so, once in so many times; else it is
+    /// used up, and the request goes on to the next step. What lies outside 0
+    /// to 1 counts as the nearer of the two.
+    #[must_use]
+    pub fn probability(mut self, probability: f64) -> Self {
+        self.probability = Some(probability.clamp(0.0, 1.0));
+        self
+    }
+
+    /// Is dealt this many times before the next step comes; 0 counts as 1.
+    #[must_use]
+    pub fn times(mut self, times: usize) -> Self {
+        self.times = Some(times.max(1));
+        self
     }
 
     /// Says this text instead of [`DEFAULT_TEXT`](crate::DEFAULT_TEXT); an
@@ -203,10 +250,12 @@ impl Step {
         self
     }
 
-    /// Adds a response header.
+    /// Adds a response header; one of the same name is replaced.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), value.into()));
+        let name = name.into();
+        self.headers.retain(|(known, _)| *known != name);
+        self.headers.push((name, value.into()));
         self
     }
 
@@ -214,18 +263,30 @@ impl Step {
     pub fn name(&self) -> Option<&'static str> {
         match &self.choice {
             Choice::Named(entry) => Some(entry.name),
-            Choice::Built(_) => None,
+            Choice::Composed | Choice::Built(_) => None,
+        }
+    }
+
+    /// Whether it holds a behaviour that only code can say.
+    pub(super) fn is_built_in_code(&self) -> bool {
+        matches!(self.choice, Choice::Built(_))
+    }
+
+    /// Its name for a person who reads a list of steps.
+    pub(crate) fn label(&self) -> &'static str {
+        match &self.choice {
+            Choice::Named(entry) => entry.name,
+            Choice::Composed => "(composed)",
+            Choice::Built(_) => "(built in code)",
         }
     }
 
     /// The behaviour with this step's overrides in it.
     pub fn behaviour(&self) -> Behaviour {
-        let mut behaviour = match &self.choice {
-            Choice::Named(entry) => self.within_content(entry.behaviour()),
-            Choice::Built(behaviour) => behaviour.as_ref().clone(),
-        };
-        if let Some(number) = self.at_event {
-            behaviour = behaviour.at_event(number);
+        let mut behaviour = self.base();
+        if !self.parts.is_empty() {
+            let event = self.at_event.unwrap_or_else(|| self.middle_event());
+            behaviour = self.parts.add_to(behaviour, event);
         }
         if let Some(how) = self.how {
             behaviour = behaviour.how(how);
@@ -257,9 +318,25 @@ impl Step {
         behaviour
     }
 
-    /// The line of its `[[step]]`, if it was read from a file.
-    pub(super) fn line(&self) -> Option<usize> {
-        self.lines.step
+    /// The behaviour before the parts and overrides of the step, but its
+    /// event: a named fault in a short answer moves to its middle.
+    fn base(&self) -> Behaviour {
+        let behaviour = self.chosen();
+        if !behaviour.names_an_event() {
+            return behaviour;
+        }
+        match (self.at_event, &self.choice) {
+            (Some(number), _) => behaviour.at_event(number),
+            (None, Choice::Built(_)) => behaviour,
+            (None, _) => behaviour.at_event(self.middle_event()),
+        }
+    }
+
+    /// The event at which a fault strikes unless the step says otherwise.
+    fn middle_event(&self) -> usize {
+        let frames = Chat.frames(&self.content(), &Ask::probe(), Turn::FIRST);
+        let before_terminal = frames.iter().position(|f| f.terminal).unwrap_or(frames.len());
+        DEFAULT_EVENT.min(before_terminal.div_ceil(2)).max(1)
     }
 
     /// What is said: the step's own content, else that of its behaviour.
@@ -270,74 +347,27 @@ impl Step {
     fn chosen(&self) -> Behaviour {
         match &self.choice {
             Choice::Named(entry) => entry.behaviour(),
+            Choice::Composed => Behaviour::whole(),
             Choice::Built(behaviour) => behaviour.as_ref().clone(),
         }
     }
 
-    /// A named fault in a short answer moves to its middle.
-    fn within_content(&self, behaviour: Behaviour) -> Behaviour {
-        if !behaviour.names_an_event() {
-            return behaviour;
-        }
-        let frames = Chat.frames(&self.content(), &Ask::probe(), Turn::FIRST);
-        let before_terminal = frames.iter().position(|f| f.terminal).unwrap_or(frames.len());
-        behaviour.at_event(DEFAULT_EVENT.min(before_terminal.div_ceil(2)).max(1))
+    pub(crate) fn is_for(&self) -> &Match {
+        &self.when
     }
 
-    pub(super) fn check(&self, number: usize) -> Result<(), ScriptError> {
-        let at = |key| At { step: number, line: self.lines.of(key) };
-        let behaviour = self.behaviour();
-        if let Some((key, why)) = self.without_effect(&behaviour) {
-            let behaviour = self.name().unwrap_or("a behaviour built in code").to_owned();
-            let at = at(key);
-            return Err(ScriptError::NoEffect { at, key, behaviour, why });
-        }
-        let refuse = |source: BehaviourError| {
-            let at = at(key_at_fault(&source));
-            ScriptError::Behaviour { at, source }
-        };
-        behaviour.check().map_err(refuse)?;
-        if behaviour.carries_content() && !behaviour.document {
-            let frames = Chat.frames(&self.content(), &Ask::probe(), Turn::FIRST);
-            let frames = shape::events(&behaviour, Chat.api(), frames).map_err(refuse)?;
-            plan::stream(&behaviour, frames).map_err(refuse)?;
-        }
-        Ok(())
+    pub(crate) fn chance(&self) -> Option<f64> {
+        self.probability
     }
 
-    /// The first setting that this behaviour would ignore, and why.
-    fn without_effect(&self, behaviour: &Behaviour) -> Option<(&'static str, &'static str)> {
-        const NO_CONTENT: &str = "it answers without the content of the step";
-        const NO_EVENT: &str = "it does not break at a numbered event";
-        const NO_CUT: &str = "it does not break";
-        const NO_HTTP2: &str = "it does not break by HTTP/2";
-        const NO_ANSWER: &str = "its handshake fails, so nothing is answered";
-        const NO_ERROR: &str = "it is not an error response";
-        let content = &self.content;
-        let streams = behaviour.carries_content();
-        let cuts = behaviour.cut.is_some();
-        let is_error = matches!(behaviour.answer, Answer::Error(_));
-        let by_http2 = behaviour.cut.is_some_and(|cut| cut.how.http2_code().is_some());
-        let no_answer = behaviour.failed_handshake().is_some();
-        [
-            ("text", content.text.is_some() && !streams, NO_CONTENT),
-            ("reasoning", content.reasoning.is_some() && !streams, NO_CONTENT),
-            ("tool_call", !content.tool_calls.is_empty() && !streams, NO_CONTENT),
-            ("usage", content.usage.is_some() && !streams, NO_CONTENT),
-            ("finish", content.finish.is_some() && !streams, NO_CONTENT),
-            ("chunk_chars", content.chunk_chars.is_some() && !streams, NO_CONTENT),
-            ("event_delay_ms", self.delays.event.is_some() && !streams, NO_CONTENT),
-            ("at_event", self.at_event.is_some() && !behaviour.names_an_event(), NO_EVENT),
-            ("how", self.how.is_some() && !cuts, NO_CUT),
-            ("http2_code", self.http2_code.is_some() && !by_http2, NO_HTTP2),
-            ("gzip", self.gzip.is_some() && no_answer, NO_ANSWER),
-            ("hang_up", self.hang_up.is_some() && no_answer, NO_ANSWER),
-            ("headers", !self.headers.is_empty() && no_answer, NO_ANSWER),
-            ("cut_delay_ms", self.delays.cut.is_some() && !cuts, NO_CUT),
-            ("retry_after_ms", self.retry_after.is_some() && !is_error, NO_ERROR),
-        ]
-        .into_iter()
-        .find_map(|(key, idle, why)| idle.then_some((key, why)))
+    /// How often it is dealt before the next step comes.
+    pub(crate) fn plays(&self) -> usize {
+        self.times.unwrap_or(1)
+    }
+
+    /// Whether its fault is the handshake, so that no request comes.
+    pub(crate) fn fails_handshake(&self) -> bool {
+        self.behaviour().failed_handshake().is_some()
     }
 }
 
@@ -347,18 +377,8 @@ impl PartialEq for Step {
         self.name() == other.name()
             && self.content == other.content
             && self.behaviour() == other.behaviour()
-    }
-}
-
-/// The key of a step that most likely made its behaviour impossible.
-fn key_at_fault(error: &BehaviourError) -> &'static str {
-    match error {
-        BehaviourError::EventZero | BehaviourError::EventOutOfRange { .. } => "at_event",
-        BehaviourError::CleanEndWithoutStatus | BehaviourError::BodyFaultWithoutStatus(_) => "how",
-        BehaviourError::HangUpAfterCut => "hang_up",
-        BehaviourError::NotCompressed => "gzip",
-        BehaviourError::Header(..) => "headers",
-        BehaviourError::NoWideCharacter => "text",
-        _ => "behaviour",
+            && self.when == other.when
+            && self.probability == other.probability
+            && self.plays() == other.plays()
     }
 }

@@ -5,17 +5,33 @@ use std::{fmt::Write as _, time::Duration};
 
 use serde_json::Value;
 
-use super::{Script, ScriptError, Serving, Step};
-use crate::content::ToolCall;
+use super::{After, Dealing, Match, Scope, Script, ScriptError, Serving, Step, parts::Place};
+use crate::{
+    behaviour::{Answer, ErrorReply, Insert},
+    content::ToolCall,
+};
 
 pub(super) fn script(script: &Script) -> Result<String, ScriptError> {
     let steps = script.steps().iter().enumerate();
     let tables: Result<Vec<_>, _> = steps.map(|(index, one)| step(one, index + 1)).collect();
-    let mut tables = tables?;
+    let mut all = vec![settings(script.dealing())];
     if script.stated {
-        tables.insert(0, server(script.serving()));
+        all.push(server(script.serving()));
     }
-    Ok(tables.join("\n"))
+    all.extend(tables?);
+    all.retain(|table| !table.is_empty());
+    Ok(all.join("\n"))
+}
+
+fn settings(dealing: &Dealing) -> String {
+    let mut lines = Lines(String::new());
+    lines.set("seed", dealing.seed.map(|seed| seed.to_string()));
+    let scope = Some(dealing.scope).filter(|scope| *scope != Scope::default());
+    lines.set("scope", scope.map(|scope| quoted(scope.as_str())));
+    lines.set("session_header", dealing.session_header.as_deref().map(quoted));
+    let after = Some(dealing.after).filter(|after| *after != After::default());
+    lines.set("after", after.map(|after| quoted(after.as_str())));
+    lines.0
 }
 
 fn server(serving: &Serving) -> String {
@@ -27,12 +43,33 @@ fn server(serving: &Serving) -> String {
 }
 
 fn step(step: &Step, number: usize) -> Result<String, ScriptError> {
-    let Some(name) = step.name() else {
+    if step.is_built_in_code() {
         return Err(ScriptError::NotWritable { step: number });
-    };
+    }
     let content = &step.content;
     let mut lines = Lines("[[step]]\n".to_owned());
-    lines.set("behaviour", Some(quoted(name)));
+    lines.set("behaviour", step.name().map(quoted));
+    lines.set("match", conditions(&step.when));
+    // As TOML writes a float: with a point even where it is whole.
+    lines.set("probability", step.probability.map(|chance| format!("{chance:?}")));
+    lines.set("times", step.times.map(|times| times.to_string()));
+    let parts = &step.parts;
+    match &parts.answer {
+        Some(Answer::Error(reply)) => lines.set("error", Some(error(reply))),
+        Some(Answer::Raw { content_type, body }) => {
+            let body = quoted(&String::from_utf8_lossy(body));
+            let raw =
+                [format!("content_type = {}", quoted(content_type)), format!("body = {body}")];
+            lines.set("raw", Some(braces(&raw)));
+        }
+        Some(Answer::Redirect { status }) => lines.set("redirect", Some(status.to_string())),
+        Some(Answer::Handshake(tls)) => lines.set("handshake", Some(quoted(tls.as_str()))),
+        // No other answer is read from TOML.
+        _ => {}
+    }
+    lines.set("status", parts.status.map(|status| status.to_string()));
+    lines.set("cut", parts.cut.map(|place| quoted(place.as_str())));
+    lines.set("without_terminal", parts.without_terminal.then(|| "true".to_owned()));
     lines.set("at_event", step.at_event.map(|n| n.to_string()));
     lines.set("how", step.how.map(|how| quoted(how.as_str())));
     lines.set("http2_code", step.http2_code.map(|code| quoted(code.as_str())));
@@ -60,6 +97,10 @@ fn step(step: &Step, number: usize) -> Result<String, ScriptError> {
         let pairs = step.headers.iter().map(|(k, v)| format!("{} = {}", key(k), quoted(v)));
         lines.set("headers", Some(braces(&pairs.collect::<Vec<_>>())));
     }
+    for (place, what) in &parts.inserts {
+        lines.0.push_str("[[step.insert]]\n");
+        insert(&mut lines, *place, what);
+    }
     for call in &content.tool_calls {
         lines.0.push_str("[[step.tool_call]]\n");
         lines.set("name", Some(quoted(&call.name)));
@@ -67,6 +108,60 @@ fn step(step: &Step, number: usize) -> Result<String, ScriptError> {
         lines.set("arguments", Some(arguments(call)));
     }
     Ok(lines.0)
+}
+
+fn insert(lines: &mut Lines, place: Place, what: &Insert) {
+    let word = match what {
+        Insert::Error(_) => "error",
+        Insert::HugeLine(_) => "huge_line",
+        Insert::CorruptGzip => "corrupt_gzip",
+        // No other insertion is read from TOML.
+        _ => "malformed",
+    };
+    lines.set("what", Some(quoted(word)));
+    lines.set("at", Some(quoted(place.as_str())));
+    lines.set("event", place.event.map(|event| event.to_string()));
+    match what {
+        Insert::Error(reply) => {
+            for (key, value) in words(reply) {
+                lines.set(key, Some(value));
+            }
+        }
+        Insert::HugeLine(bytes) => lines.set("bytes", Some(bytes.to_string())),
+        _ => {}
+    }
+}
+
+fn error(reply: &ErrorReply) -> String {
+    let words = words(reply).into_iter().map(|(key, value)| format!("{key} = {value}"));
+    braces(&std::iter::once(format!("status = {}", reply.status)).chain(words).collect::<Vec<_>>())
+}
+
+fn words(reply: &ErrorReply) -> Vec<(&'static str, String)> {
+    let mut words = vec![("type", quoted(&reply.kind))];
+    words.extend(reply.code.as_deref().map(|code| ("code", quoted(code))));
+    words.push(("message", quoted(&reply.message)));
+    words
+}
+
+fn conditions(when: &Match) -> Option<String> {
+    let text = |key: &str, value: &Option<String>| {
+        value.as_deref().map(|value| format!("{key} = {}", quoted(value)))
+    };
+    let headers: Vec<String> = when
+        .headers
+        .iter()
+        .map(|(name, text)| format!("{} = {}", key(name), quoted(text)))
+        .collect();
+    let pairs = [
+        text("last_user_contains", &when.last_user_contains),
+        text("body_contains", &when.body_contains),
+        text("model", &when.model),
+        text("path_contains", &when.path_contains),
+        (!headers.is_empty()).then(|| format!("header = {}", braces(&headers))),
+        when.has_tool_result.map(|has| format!("has_tool_result = {has}")),
+    ];
+    (!when.is_for_all()).then(|| braces(&pairs.into_iter().flatten().collect::<Vec<_>>()))
 }
 
 struct Lines(String);

@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::wire::{Gone, Wire};
-use crate::record::{Headers, Path};
+use crate::{
+    record::{Headers, Path},
+    script::Asked,
+};
 
 const MAX_HEAD: usize = 64 * 1024;
 const MAX_HEADERS: usize = 128;
@@ -23,6 +26,16 @@ impl Request {
     pub(crate) fn route(&self) -> &str {
         let path = self.path.as_str();
         path.split_once('?').map_or(path, |(path, _)| path)
+    }
+
+    /// What follows the path's question mark.
+    pub(crate) fn query(&self) -> &str {
+        self.path.as_str().split_once('?').map_or("", |(_, query)| query)
+    }
+
+    /// What a step may want to know of it; the body is the recorded one.
+    pub(crate) fn asked<'a>(&'a self, body: &'a Value) -> Asked<'a> {
+        Asked { path: self.path.as_str(), headers: &self.headers, raw: &self.body, body }
     }
 
     pub(crate) fn keep_alive(&self) -> bool {

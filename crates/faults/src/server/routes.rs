@@ -1,5 +1,7 @@
 //! What each request is answered by, whatever protocol brought it.
 
+mod own;
+
 use serde_json::{Value, json};
 
 use super::{
@@ -27,16 +29,14 @@ pub(super) enum Route<'a> {
 pub(super) fn route<'a>(shared: &'a Shared, request: &Request, connection: usize) -> Route<'a> {
     let method = request.method.as_str();
     let route = request.route();
+    if let Some(name) = route.strip_prefix("/_faults/") {
+        return Route::Plain(own::answer(shared, method, name, request.query()), None);
+    }
     let plain = match (method, route) {
-        ("GET", "/_faults/requests") => return Route::Plain(requests(shared), None),
-        ("POST", "/_faults/reset") => {
-            shared.reset();
-            return Route::Plain(Plain::new(200, &json!({"reset": true})), None);
-        }
         ("GET", _) if route.ends_with("/models") => models(),
         _ => match dialect::for_path(route) {
             None => unknown_path(method, route),
-            Some(_) if method != "POST" => wrong_method(method, route),
+            Some(_) if method != "POST" => wrong_method(method, route, "POST"),
             Some(dialect) => match read(dialect, request) {
                 Err(message) => error(400, "invalid_request_error", message),
                 Ok(ask) => {
@@ -73,13 +73,6 @@ impl Plain {
     }
 }
 
-fn requests(shared: &Shared) -> Plain {
-    match serde_json::to_value(shared.records()) {
-        Ok(records) => Plain::new(200, &records),
-        Err(problem) => error(500, "server_error", format!("cannot write the record: {problem}")),
-    }
-}
-
 fn models() -> Plain {
     Plain::new(
         200,
@@ -93,15 +86,16 @@ fn unknown_path(method: &str, route: &str) -> Plain {
     let message = format!(
         "nothing is served at {method} {route}: send chats to POST /v1/chat/completions \
          (set the client's base URL to http://HOST:PORT/v1); the record is at \
-         GET /_faults/requests, and POST /_faults/reset restarts the script"
+         GET /_faults/requests, what is left of the script at GET /_faults/script, and \
+         POST /_faults/reset restarts both"
     );
     error(404, "invalid_request_error", message)
 }
 
-fn wrong_method(method: &str, route: &str) -> Plain {
-    let mut plain =
-        error(405, "invalid_request_error", format!("{method} means nothing at {route}: use POST"));
-    plain.head.headers.push(("allow".to_owned(), "POST".to_owned()));
+fn wrong_method(method: &str, route: &str, right: &str) -> Plain {
+    let message = format!("{method} means nothing at {route}: use {right}");
+    let mut plain = error(405, "invalid_request_error", message);
+    plain.head.headers.push(("allow".to_owned(), right.to_owned()));
     plain
 }
 

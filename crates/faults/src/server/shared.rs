@@ -1,28 +1,33 @@
-//! What all connections of one server share: the script's position and the
-//! record.
+//! What all connections of one server share: what is left of the script, and
+//! the record.
 
 use std::{
     net::SocketAddr,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::request::Request;
 use crate::{
-    behaviour::{Protocol, Tls},
+    behaviour::{Behaviour, Protocol, Tls},
     dialect::Turn,
     record::{Ended, RecordedRequest},
-    script::{Script, Step},
+    script::{Dealer, Dealt, LeftInRow, Script, Step},
 };
+
+/// What a request gets that no step is for.
+static WHOLE: LazyLock<Step> = LazyLock::new(|| Step::with(Behaviour::whole()));
 
 #[derive(Debug)]
 pub(crate) struct Shared {
     script: Script,
+    seed: u64,
     addr: SocketAddr,
     start: Instant,
     state: Mutex<State>,
@@ -30,11 +35,12 @@ pub(crate) struct Shared {
     pub(crate) open: AtomicUsize,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     /// Counts the resets, so that an exchange begun before one cannot write
     /// into the record after it.
     era: usize,
+    dealer: Dealer,
     attempts: usize,
     tool_calls: usize,
     records: Vec<RecordedRequest>,
@@ -42,14 +48,26 @@ struct State {
 
 impl Shared {
     pub(crate) fn new(script: Script, addr: SocketAddr) -> Self {
+        // A short one, for it is to be typed again.
+        let seed = script.dealing().seed.unwrap_or_else(|| fastrand::u32(..).into());
         Self {
             script,
+            seed,
             addr,
             start: Instant::now(),
-            state: Mutex::default(),
+            state: Mutex::new(State::new(0, seed)),
             accepted: AtomicUsize::new(0),
             open: AtomicUsize::new(0),
         }
+    }
+
+    pub(crate) fn script(&self) -> &Script {
+        &self.script
+    }
+
+    /// The seed of the dice, where dice are thrown.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        self.script.throws_dice().then_some(self.seed)
     }
 
     pub(crate) fn protocol(&self) -> Protocol {
@@ -76,61 +94,80 @@ impl Shared {
     pub(crate) fn handshake(&self) -> Option<(Tls, Duration)> {
         let usual = self.script.serving().tls?;
         let mut state = self.lock();
-        let next = self.script.step(state.attempts + 1).map(|(_, step)| step.behaviour());
-        let Some(failing) = next.filter(|next| next.failed_handshake().is_some()) else {
+        let dealt = state.dealer.deal_handshake(&self.script);
+        let Some(step) = dealt.and_then(|index| self.script.steps().get(index)) else {
             return Some((usual, Duration::ZERO));
         };
         state.attempts += 1;
+        let failing = step.behaviour();
         Some((failing.failed_handshake().unwrap_or(usual), failing.headers_delay))
     }
 
-    /// Records a chat request and deals it the next step; `None`, and no
-    /// record, when that step is for the next connection.
+    /// Records a chat request and deals it the next step that is for it;
+    /// `None`, and no record, when that step is for the next connection.
     pub(crate) fn attempt(&self, request: &Request, connection: usize) -> Option<Attempt<'_>> {
+        let body = request.recorded_body();
         let mut state = self.lock();
-        let (number, step) = self.script.step(state.attempts + 1)?;
-        if step.behaviour().failed_handshake().is_some() {
-            return None;
-        }
+        let (step, number) =
+            match state.dealer.deal_request(&self.script, &request.asked(&body), connection) {
+                Dealt::Reconnect => return None,
+                Dealt::Whole => (&*WHOLE, None),
+                Dealt::Step(index) => (self.script.steps().get(index)?, Some(index + 1)),
+            };
         state.attempts += 1;
         let turn = Turn { attempt: state.attempts, earlier_calls: state.tool_calls };
         state.tool_calls += step.content().tool_calls.len();
-        let name = match step.name() {
-            Some(name) => name.to_owned(),
-            None => step.behaviour().to_string(),
+        let name = match (step.name(), number) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(_)) => step.behaviour().to_string(),
+            (None, None) => "whole".to_owned(),
         };
-        let ticket = self.push(&mut state, request, connection, Some((number, name)));
+        let ticket = self.push(&mut state, request, body, connection, (number, Some(name)));
         Some(Attempt { step, turn, ticket })
     }
 
     /// Records a request that is no valid chat request.
     pub(crate) fn note(&self, request: &Request, connection: usize) -> Ticket<'_> {
+        let body = request.recorded_body();
         let mut state = self.lock();
-        self.push(&mut state, request, connection, None)
+        self.push(&mut state, request, body, connection, (None, None))
     }
 
     fn push(
         &self,
         state: &mut State,
         request: &Request,
+        body: Value,
         connection: usize,
-        dealt: Option<(usize, String)>,
+        (step, behaviour): (Option<usize>, Option<String>),
     ) -> Ticket<'_> {
-        let (step, behaviour) = dealt.unzip();
-        let at_ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let own_header = self.script.dealing().session_header.as_deref();
+        let session = request.asked(&body).session(own_header).map(str::to_owned);
         state.records.push(RecordedRequest {
             seq: state.records.len() + 1,
             connection,
+            session,
             step,
             behaviour,
-            at_ms,
+            at_ms: self.now_ms(),
+            ended_ms: None,
             method: request.method.clone(),
             path: request.path.clone(),
             headers: request.headers.clone(),
-            body: request.recorded_body(),
+            body,
             ended: Ended::Open,
         });
         Ticket { shared: self, era: state.era, index: state.records.len() - 1 }
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// What is left of the script.
+    pub(crate) fn left(&self) -> Left {
+        let state = self.lock();
+        Left { attempts: state.attempts, rows: state.dealer.left() }
     }
 
     pub(crate) fn records(&self) -> Vec<RecordedRequest> {
@@ -144,13 +181,26 @@ impl Shared {
     pub(crate) fn reset(&self) {
         let mut state = self.lock();
         let era = state.era + 1;
-        *state = State { era, ..State::default() };
+        *state = State::new(era, self.seed);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         // Every change leaves the state whole, so a poisoned lock is harmless.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl State {
+    fn new(era: usize, seed: u64) -> Self {
+        let dealer = Dealer::new(seed);
+        Self { era, dealer, attempts: 0, tool_calls: 0, records: Vec::new() }
+    }
+}
+
+/// What is left of the script.
+pub(crate) struct Left {
+    pub(crate) attempts: usize,
+    pub(crate) rows: Vec<LeftInRow>,
 }
 
 /// One attempt, dealt its step.
@@ -169,12 +219,15 @@ pub(crate) struct Ticket<'a> {
 
 impl Ticket<'_> {
     pub(crate) fn ended(&self, ended: Ended) {
+        let now = self.shared.now_ms();
         let mut state = self.shared.lock();
         if state.era != self.era {
             return;
         }
         if let Some(record) = state.records.get_mut(self.index) {
             record.ended = ended;
+            // A server that fell silent waits for the client to leave.
+            record.ended_ms = (ended != Ended::Silence).then_some(now);
         }
     }
 }

@@ -1,0 +1,103 @@
+//! What the server says of itself, under `/_faults/`: the record, and what is
+//! left of the script. None of it is recorded.
+
+use serde_json::{Value, json};
+
+use super::{Plain, error};
+use crate::{record::RecordedRequest, server::shared::Shared};
+
+const FILTERS: &str = "session=NAME, connection=N, step=N, since=SEQ (after this number)";
+
+/// Answers a request for `/_faults/NAME`.
+pub(super) fn answer(shared: &Shared, method: &str, name: &str, query: &str) -> Plain {
+    match (method, name) {
+        ("GET", "requests") => match Filter::read(query) {
+            Ok(filter) => requests(shared, &filter),
+            Err(message) => error(400, "invalid_request_error", message),
+        },
+        ("GET", "script") => Plain::new(200, &script(shared)),
+        ("POST", "reset") => {
+            shared.reset();
+            Plain::new(200, &json!({"reset": true}))
+        }
+        (_, "requests" | "script") => super::wrong_method(method, &path(name), "GET"),
+        (_, "reset") => super::wrong_method(method, &path(name), "POST"),
+        _ => {
+            let message = format!(
+                "nothing is served at {}: there are GET /_faults/requests, GET /_faults/script \
+                 and POST /_faults/reset",
+                path(name)
+            );
+            error(404, "invalid_request_error", message)
+        }
+    }
+}
+
+fn path(name: &str) -> String {
+    format!("/_faults/{name}")
+}
+
+fn requests(shared: &Shared, filter: &Filter) -> Plain {
+    let kept = shared.records().into_iter().filter(|record| filter.keeps(record));
+    match serde_json::to_value(kept.collect::<Vec<_>>()) {
+        Ok(records) => Plain::new(200, &records),
+        Err(problem) => error(500, "server_error", format!("cannot write the record: {problem}")),
+    }
+}
+
+/// The steps, how they are dealt, and how often each may still be, in each row
+/// that was begun.
+fn script(shared: &Shared) -> Value {
+    let script = shared.script();
+    let step = |(number, step): (usize, &crate::Step)| {
+        json!({
+            "step": number, "behaviour": step.name(), "does": step.behaviour().to_string(),
+            "times": step.plays(), "probability": step.chance(),
+            "matches": !step.is_for().is_for_all(),
+        })
+    };
+    let steps: Vec<Value> = (1..).zip(script.steps()).map(step).collect();
+    let left = shared.left();
+    json!({
+        "scope": script.dealing().scope.as_str(), "after": script.dealing().after.as_str(),
+        "seed": shared.seed(), "attempts": left.attempts, "steps": steps, "rows": left.rows,
+    })
+}
+
+/// Which requests of the record are wanted.
+#[derive(Debug, Default)]
+struct Filter {
+    session: Option<String>,
+    connection: Option<usize>,
+    step: Option<usize>,
+    since: usize,
+}
+
+impl Filter {
+    fn read(query: &str) -> Result<Self, String> {
+        let mut filter = Self::default();
+        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+            let number = || {
+                let bad = |_| format!("`{key}` must be a whole number, not {value:?}");
+                value.parse::<usize>().map_err(bad)
+            };
+            match key.as_ref() {
+                "session" => filter.session = Some(value.into_owned()),
+                "connection" => filter.connection = Some(number()?),
+                "step" => filter.step = Some(number()?),
+                "since" => filter.since = number()?,
+                _ => return Err(format!("unknown filter `{key}`; allowed: {FILTERS}")),
+            }
+        }
+        Ok(filter)
+    }
+
+    fn keeps(&self, record: &RecordedRequest) -> bool {
+        let same =
+            |wanted: Option<usize>, found: Option<usize>| wanted.is_none() || wanted == found;
+        record.seq > self.since
+            && (self.session.is_none() || self.session == record.session)
+            && same(self.connection, Some(record.connection))
+            && same(self.step, record.step)
+    }
+}
