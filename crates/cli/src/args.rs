@@ -234,6 +234,23 @@ pub(crate) struct ServeArgs {
     /// The port; 0 takes any free one
     #[arg(long, default_value_t = 4010)]
     pub(crate) port: u16,
+    /// Speak TLS, whatever the script says of its server
+    #[arg(long)]
+    pub(crate) tls: bool,
+    /// Speak HTTP/2, whatever the script says of its server
+    ///
+    /// Without --tls it is for clients that know so beforehand.
+    #[arg(long)]
+    pub(crate) http2: bool,
+    /// With TLS, write the authority that clients are to trust to this file, in PEM
+    ///
+    /// Without it, and where the script names no file, it is printed.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
+    /// Throw these dice for steps with a probability; without it the seed of the
+    /// script, else one that is drawn and printed
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
     /// At the end, write what was asked to this file, one JSON object a line
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,

@@ -8,11 +8,13 @@ use std::{
 };
 
 use turnbuckle_errors::Failure;
-use turnbuckle_faults::{FaultServer, RecordedRequest, Script, ServeError, Step, catalogue};
+use turnbuckle_faults::{
+    FaultServer, Protocol, RecordedRequest, Script, ScriptError, ServeError, Step, Tls, catalogue,
+};
 
 use crate::{
     args::{FaultsCommand, Format, ListArgs, ServeArgs},
-    nearest::hint,
+    nearest::{hint, nearest},
     refusal::{invalid, tell},
     signals::signalled,
 };
@@ -61,18 +63,27 @@ fn list(args: &ListArgs) -> io::Result<()> {
 }
 
 async fn serve(args: &ServeArgs) -> Result<(), Failure> {
-    let script = script(args)?;
+    let script = configured(script(args)?, args).map_err(|error| refusal(&error))?;
+    if args.ca_file.is_some() && !script.serving().speaks_tls() {
+        return Err(invalid("--ca-file has no effect without TLS: add --tls"));
+    }
     let steps = script.to_string();
+    let ca_file = script.serving().ca_file_path().map(Path::to_owned);
     let server = start(script, args.port).await?;
     let base_url = server.base_url();
     let root = base_url.trim_end_matches("/v1").to_owned();
+    let seed = server.seed().map(|seed| format!("seed: {seed}\n")).unwrap_or_default();
     // A program that started this reads the address from the first line.
     let told = writeln!(
         io::stdout(),
-        "listening on {base_url}\n{steps}\nrecord: {root}/_faults/requests\nend with Ctrl-C"
+        "listening on {base_url}\n{steps}\n{seed}record: {root}/_faults/requests\nend with Ctrl-C"
     );
     // With TLS a client has to trust the authority that signs for this server.
-    let trust = server.ca_pem().map_or(Ok(()), |pem| writeln!(io::stdout(), "{}", pem.trim_end()));
+    let trust = match (server.ca_pem(), ca_file) {
+        (None, _) => Ok(()),
+        (Some(_), Some(path)) => writeln!(io::stdout(), "authority: {}", path.display()),
+        (Some(pem), None) => writeln!(io::stdout(), "{}", pem.trim_end()),
+    };
     if told.and(trust).is_err() {
         return Ok(());
     }
@@ -87,12 +98,11 @@ async fn serve(args: &ServeArgs) -> Result<(), Failure> {
 }
 
 fn script(args: &ServeArgs) -> Result<Script, Failure> {
-    let wrong = |error: turnbuckle_faults::ScriptError| invalid(&error.to_string());
     if let Some(path) = &args.script {
         let shipped = path.to_str().filter(|name| !path.exists() && !name.contains(['/', '.']));
         return match shipped {
-            Some(name) => Script::named(name).map_err(wrong),
-            None => Script::from_path(path).map_err(wrong),
+            Some(name) => Script::named(name).map_err(|error| refusal(&error)),
+            None => Script::from_path(path).map_err(|error| unread(path, &error)),
         };
     }
     if args.behaviour.is_empty() {
@@ -105,7 +115,53 @@ fn script(args: &ServeArgs) -> Result<Script, Failure> {
         Step::named(name)
             .map_err(|_| invalid(&format!("unknown behaviour `{name}`{}", hint(name, &names))))
     });
-    Script::new(steps.collect::<Result<_, _>>()?).map_err(wrong)
+    Script::new(steps.collect::<Result<_, _>>()?).map_err(|error| refusal(&error))
+}
+
+/// The script with what the command line says of its server and its dice.
+fn configured(script: Script, args: &ServeArgs) -> Result<Script, ScriptError> {
+    let mut script = script;
+    if let Some(seed) = args.seed {
+        let dealing = script.dealing().clone().seed(seed);
+        script = script.dealt(dealing)?;
+    }
+    let mut serving = script.serving().clone();
+    if args.tls && !serving.speaks_tls() {
+        serving = serving.tls(Tls::Good);
+    }
+    if args.http2 {
+        serving = serving.protocol(Protocol::Http2);
+    }
+    if let Some(path) = &args.ca_file {
+        serving = serving.ca_file(path);
+    }
+    if serving == *script.serving() { Ok(script) } else { script.on(serving) }
+}
+
+/// The error with its causes, in one line.
+fn refusal(error: &dyn std::error::Error) -> Failure {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    invalid(&causes.map(ToString::to_string).collect::<Vec<_>>().join(": "))
+}
+
+/// The same for a script; a file that is not there is looked for among its
+/// neighbours.
+fn unread(path: &Path, error: &ScriptError) -> Failure {
+    let told = refusal(error);
+    if path.exists() {
+        return told;
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let listed = std::fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let named =
+        listed.into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let scripts: Vec<String> = named.filter(|name| name.ends_with(".toml")).collect();
+    let names: Vec<&str> = scripts.iter().map(String::as_str).collect();
+    let given = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    match nearest(given, &names) {
+        Some(near) => invalid(&format!("{}; did you mean `{near}`?", told.message())),
+        None => told,
+    }
 }
 
 async fn start(script: Script, port: u16) -> Result<FaultServer, Failure> {
@@ -118,7 +174,7 @@ async fn start(script: Script, port: u16) -> Result<FaultServer, Failure> {
             let hint = free.map(|port| format!("; free is --port {port}")).unwrap_or_default();
             Err(invalid(&format!("port {port} is in use{hint}")))
         }
-        Err(error) => Err(invalid(&error.to_string())),
+        Err(error) => Err(refusal(&error)),
     }
 }
 

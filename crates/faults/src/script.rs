@@ -188,8 +188,10 @@ impl fmt::Display for Script {
         let width = width.unwrap_or_default().max(21);
         for (number, step) in (1..).zip(&self.steps) {
             write!(f, "{number:>3}  {:<width$} {}", step.label(), step.behaviour())?;
-            if step.plays() > 1 {
-                write!(f, ", {} times", step.plays())?;
+            match step.plays() {
+                1 => {}
+                Step::ALWAYS => write!(f, ", always")?,
+                times => write!(f, ", {times} times")?,
             }
             if let Some(chance) = step.chance() {
                 write!(f, ", with probability {chance}")?;

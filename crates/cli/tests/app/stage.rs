@@ -70,7 +70,8 @@ impl Stage {
 
     /// What the provider was asked, chats only.
     pub(crate) fn asked(&self) -> Vec<RecordedRequest> {
-        self.server.requests().into_iter().filter(|request| request.step.is_some()).collect()
+        let is_chat = |request: &RecordedRequest| request.behaviour.is_some();
+        self.server.requests().into_iter().filter(is_chat).collect()
     }
 }
 

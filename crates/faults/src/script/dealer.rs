@@ -43,7 +43,8 @@ pub(crate) enum Dealt {
 #[derive(Debug, PartialEq, Eq, serde::Serialize)]
 pub(crate) struct LeftInRow {
     of: Row,
-    left: Vec<usize>,
+    /// `None` where it is always.
+    left: Vec<Option<usize>>,
 }
 
 #[derive(Debug)]
@@ -55,10 +56,19 @@ struct Hand {
 /// One step of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Card {
-    /// How often it may still be dealt.
+    /// How often it may still be dealt; [`Step::ALWAYS`] stays what it is.
     left: usize,
     /// The dice were thrown and said yes, but the step is for a handshake.
     waits: bool,
+}
+
+impl Card {
+    fn spend(&mut self) {
+        if self.left != Step::ALWAYS {
+            self.left = self.left.saturating_sub(1);
+        }
+        self.waits = false;
+    }
 }
 
 impl Dealer {
@@ -91,7 +101,7 @@ impl Dealer {
                 Dealt::Reconnect
             }
             Some(card) => {
-                card.left = card.left.saturating_sub(1);
+                card.spend();
                 Dealt::Step(index)
             }
             None => Dealt::Whole,
@@ -123,7 +133,7 @@ impl Dealer {
             }
             let yes = card.waits || hand.throw(step);
             if let Some(card) = hand.cards.get_mut(index) {
-                *card = Card { left: card.left - 1, waits: false };
+                card.spend();
             }
             if yes {
                 return Some(index);
@@ -134,7 +144,8 @@ impl Dealer {
 
     /// What is left in each row that was begun, in their order.
     pub(crate) fn left(&self) -> Vec<LeftInRow> {
-        let left = |hand: &Hand| hand.cards.iter().map(|card| card.left).collect();
+        let counted = |card: &Card| Some(card.left).filter(|left| *left != Step::ALWAYS);
+        let left = |hand: &Hand| hand.cards.iter().map(counted).collect();
         let row = |(row, hand): (&Row, &Hand)| LeftInRow { of: row.clone(), left: left(hand) };
         let mut rows: Vec<_> = self.rows.iter().map(row).collect();
         rows.sort_by(|a, b| a.of.cmp(&b.of));
@@ -213,7 +224,7 @@ impl Hand {
             }
             if let (Some(card), Some(refused)) = (self.cards.get_mut(index), refused.get_mut(index))
             {
-                card.left -= 1;
+                card.spend();
                 *refused = true;
             }
         }

@@ -107,7 +107,15 @@ pub(super) fn script(source: &Source<'_>) -> Result<Parsed, ScriptError> {
 
 fn server(field: &Field<'_>) -> Result<Serving, ScriptError> {
     let mut serving = Serving::default();
-    for part in field.source.fields(field.table()?.table, SERVER_KEYS)? {
+    let table = field.table()?;
+    let parts = field.source.fields(table.table, SERVER_KEYS)?;
+    if let Some(file) = parts.iter().find(|part| part.key == "ca_file")
+        && !parts.iter().any(|part| part.key == "tls")
+    {
+        let table = "[server], whose `ca_file` would stay unwritten";
+        return Err(ScriptError::MissingKey { at: file.at(), key: "tls", table });
+    }
+    for part in parts {
         serving = match part.key {
             "tls" => serving.tls(part.word(Tls::WORDS, Tls::from_word)?),
             "protocol" => serving.protocol(part.word(Protocol::WORDS, Protocol::from_word)?),
@@ -156,7 +164,7 @@ fn set(step: Step, field: &Field<'_>) -> Result<Step, ScriptError> {
     Ok(match field.key {
         "match" => step.when(conditions(field)?),
         "probability" => step.probability(field.probability()?),
-        "times" => step.times(field.count()?),
+        "times" => step.times(times(field)?),
         "text" => step.text(field.string()?),
         "reasoning" => step.reasoning(field.string()?),
         "tool_call" => field.tables()?.into_iter().try_fold(step, |step, table| {
@@ -179,6 +187,15 @@ fn set(step: Step, field: &Field<'_>) -> Result<Step, ScriptError> {
         }
         _ => parts::set(step, field)?,
     })
+}
+
+fn times(field: &Field<'_>) -> Result<usize, ScriptError> {
+    let always = |word: &str| (word == "always").then_some(Step::ALWAYS);
+    match field.value.get_ref() {
+        DeValue::String(_) => field.word(&["always"], always),
+        DeValue::Integer(_) => field.count(),
+        _ => Err(field.wrong("a whole number, 1 or more, or \"always\"")),
+    }
 }
 
 fn conditions(field: &Field<'_>) -> Result<Match, ScriptError> {

@@ -1,6 +1,6 @@
 //! What the server of a script speaks.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{
     error::{At, ScriptError},
@@ -44,6 +44,16 @@ impl Serving {
     pub fn ca_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.ca_file = Some(path.into());
         self
+    }
+
+    /// Whether it speaks TLS.
+    pub fn speaks_tls(&self) -> bool {
+        self.tls.is_some()
+    }
+
+    /// The file its authority is written to, if one is named.
+    pub fn ca_file_path(&self) -> Option<&Path> {
+        self.ca_file.as_deref()
     }
 
     /// What these steps need, where the script does not say what to speak:

@@ -38,4 +38,29 @@ pub(super) static SHIPPED: &[ShippedScript] = &[
         sentence: "Runs commands that flood, hang, stay behind and ignore signals, then answers.",
         source: include_str!("../../scripts/commands_run_away.toml"),
     },
+    ShippedScript {
+        name: "flaky",
+        sentence: "Fails three requests of ten, by dice, in three ways.",
+        source: include_str!("../../scripts/flaky.toml"),
+    },
+    ShippedScript {
+        name: "capacity_storm",
+        sentence: "Has no room for five requests, then answers.",
+        source: include_str!("../../scripts/capacity_storm.toml"),
+    },
+    ShippedScript {
+        name: "cut_tool_call",
+        sentence: "Cuts a tool call in its arguments, then sends it whole.",
+        source: include_str!("../../scripts/cut_tool_call.toml"),
+    },
+    ShippedScript {
+        name: "overflow_until_shorter",
+        sentence: "Refuses a conversation as too long until it is shorter.",
+        source: include_str!("../../scripts/overflow_until_shorter.toml"),
+    },
+    ShippedScript {
+        name: "every_session_breaks_once",
+        sentence: "Cuts the first answer of each session.",
+        source: include_str!("../../scripts/every_session_breaks_once.toml"),
+    },
 ];

@@ -65,6 +65,9 @@ impl Lines {
 }
 
 impl Step {
+    /// As a number of times: never used up.
+    pub const ALWAYS: usize = usize::MAX;
+
     /// A step with a behaviour of the [`catalogue`].
     ///
     /// # Errors
@@ -129,7 +132,8 @@ impl Step {
         self
     }
 
-    /// Is dealt this many times before the next step comes; 0 counts as 1.
+    /// Is dealt this many times before the next step comes; 0 counts as 1, and
+    /// [`Step::ALWAYS`] for ever.
     #[must_use]
     pub fn times(mut self, times: usize) -> Self {
         self.times = Some(times.max(1));

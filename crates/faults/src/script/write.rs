@@ -52,7 +52,7 @@ fn step(step: &Step, number: usize) -> Result<String, ScriptError> {
     lines.set("match", conditions(&step.when));
     // As TOML writes a float: with a point even where it is whole.
     lines.set("probability", step.probability.map(|chance| format!("{chance:?}")));
-    lines.set("times", step.times.map(|times| times.to_string()));
+    lines.set("times", step.times.map(times));
     let parts = &step.parts;
     match &parts.answer {
         Some(Answer::Error(reply)) => lines.set("error", Some(error(reply))),
@@ -108,6 +108,10 @@ fn step(step: &Step, number: usize) -> Result<String, ScriptError> {
         lines.set("arguments", Some(arguments(call)));
     }
     Ok(lines.0)
+}
+
+fn times(times: usize) -> String {
+    if times == Step::ALWAYS { quoted("always") } else { times.to_string() }
 }
 
 fn insert(lines: &mut Lines, place: Place, what: &Insert) {

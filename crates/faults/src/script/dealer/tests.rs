@@ -150,6 +150,21 @@ fn a_step_with_times_throws_once_for_each_request() {
 }
 
 #[test]
+fn a_step_that_is_always_there_is_never_used_up() {
+    let small = step("quota").when(Match::default().model("small")).times(Step::ALWAYS);
+    let dealing = Dealing::default().after(After::Answer);
+    let mut table = Table::new(vec![small, step("stall"), step("whole")], dealing);
+    let asked = ["small", "big", "small", "big", "big", "small"];
+    let dealt: String = asked.iter().map(|model| table.ask(1, model, None)).collect();
+    assert_eq!(dealt, "qsqw-q");
+    let steps = ["stall", "quota"].map(|name| step(name).probability(0.1).times(Step::ALWAYS));
+    let steps = [steps.to_vec(), vec![step("whole")]].concat();
+    let dealt = Table::new(steps, Dealing::default().seed(2)).row(3000);
+    let share = |letter| dealt.matches(letter).count() as f64 / 3000.0;
+    assert!((share('s') - 0.1).abs() < 0.02 && (share('q') - 0.09).abs() < 0.02, "{}", share('s'));
+}
+
+#[test]
 fn rows_throw_dice_of_their_own_whatever_the_order() {
     let table = || {
         let steps = vec![step("stall").probability(0.5)];

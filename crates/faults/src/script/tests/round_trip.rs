@@ -117,7 +117,7 @@ fn about_whom() -> Vec<BoxedStrategy<Change>> {
     vec![
         change(conditions(), |step, when| step.when(when.clone())),
         change(0.0..=1.0f64, |step, chance| step.probability(*chance)),
-        change(1..9usize, |step, times| step.times(*times)),
+        change(prop_oneof![1..9usize, Just(Step::ALWAYS)], |step, times| step.times(*times)),
     ]
 }
 
@@ -240,7 +240,7 @@ fn serving() -> impl Strategy<Value = Serving> {
     (tls, word(Protocol::WORDS, Protocol::from_word), file).prop_map(|(tls, protocol, file)| {
         let mut serving = Serving::default().protocol(protocol);
         serving.tls = tls;
-        serving.ca_file = file.map(Into::into);
+        serving.ca_file = file.filter(|_| tls.is_some()).map(Into::into);
         serving
     })
 }

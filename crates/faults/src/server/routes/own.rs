@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::{Plain, error};
-use crate::{record::RecordedRequest, server::shared::Shared};
+use crate::{Step, record::RecordedRequest, server::shared::Shared};
 
 const FILTERS: &str = "session=NAME, connection=N, step=N, since=SEQ (after this number)";
 
@@ -49,10 +49,10 @@ fn requests(shared: &Shared, filter: &Filter) -> Plain {
 /// that was begun.
 fn script(shared: &Shared) -> Value {
     let script = shared.script();
-    let step = |(number, step): (usize, &crate::Step)| {
+    let step = |(number, step): (usize, &Step)| {
         json!({
             "step": number, "behaviour": step.name(), "does": step.behaviour().to_string(),
-            "times": step.plays(), "probability": step.chance(),
+            "times": Some(step.plays()).filter(|times| *times != Step::ALWAYS), "probability": step.chance(),
             "matches": !step.is_for().is_for_all(),
         })
     };
