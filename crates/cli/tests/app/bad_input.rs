@@ -57,6 +57,8 @@ fn wrong_values_are_refused_before_any_request() {
         &["TURNBUCKLE_NO_SUCH_KEY"],
     );
     refused(&stage, &["--config", nowhere], "INVALID_CONFIG", &["cannot be read"]);
+    refused(&stage, &["--image", nowhere], "INVALID_CONFIG", &["cannot be read", "nowhere"]);
+    refused(&stage, &["--temperature", "-1"], "INVALID_CONFIG", &["from 0 up"]);
     let config = stage.workspace().join("c.toml");
     std::fs::write(&config, "modle = \"m\"\n").unwrap();
     refused(

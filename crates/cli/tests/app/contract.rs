@@ -195,6 +195,32 @@ fn headers_model_system_and_limits_reach_the_provider() {
 }
 
 #[test]
+fn images_temperature_and_effort_reach_the_provider_and_the_journal() {
+    let stage = Stage::of(&["whole"]);
+    let picture = stage.workspace().join("picture");
+    std::fs::write(&picture, b"\x89PNG\r\n\x1a\nrest").unwrap();
+    let ran = stage.run(&[
+        "--image",
+        picture.to_str().unwrap(),
+        "--temperature",
+        "0.5",
+        "--reasoning-effort",
+        "low",
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let asked = &stage.asked()[0].body;
+    assert_eq!(asked["temperature"], 0.5);
+    assert_eq!(asked["reasoning_effort"], "low");
+    let said = asked["messages"].as_array().unwrap().last().unwrap();
+    assert!(said.to_string().contains("data:image/png;base64,iVBORw0KGgpyZXN0"), "{said}");
+
+    // What was seen is kept: the next prompt of the session shows it again.
+    let ran = stage.run(&["--continue"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(stage.asked()[1].body["messages"].to_string().contains("iVBORw0KGgpyZXN0"));
+}
+
+#[test]
 fn a_config_file_sets_what_flags_do_not() {
     let stage = Stage::of(&["whole"]);
     let config = stage.workspace().join("turnbuckle.toml");
