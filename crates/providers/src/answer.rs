@@ -3,6 +3,7 @@
 
 use std::{collections::VecDeque, ops::ControlFlow};
 
+use serde_json::value::RawValue;
 use turnbuckle_errors::{ErrorBody, Fact, InBandError, Protocol, Usage};
 
 use crate::{
@@ -54,6 +55,43 @@ impl Answer {
         self.events += 1;
         if !std::mem::replace(&mut self.started, true) {
             self.waiting.push_back(StreamEvent::Started);
+        }
+    }
+
+    /// Reads the values of an event or a body by `one`: one value, or a list of them.
+    /// Google wraps errors in a list, and whole streams where `alt=sse` got lost on the
+    /// way; so do the gateways to it, in every dialect.
+    pub(crate) fn each_value(
+        &mut self,
+        json: &str,
+        mut one: impl FnMut(&mut Self, &str) -> ControlFlow<Stop>,
+    ) -> ControlFlow<Stop> {
+        let json = json.trim_start();
+        if json.trim_end() == "null" {
+            // It says nothing: a sign of life at most.
+            return ControlFlow::Continue(());
+        }
+        // A struct could be read out of a list, too.
+        let mut one = |answer: &mut Self, json: &str| match json.starts_with('{') {
+            true => one(answer, json),
+            false => answer.undecodable(),
+        };
+        if !json.starts_with('[') {
+            return one(self, json);
+        }
+        let Ok(values) = serde_json::from_str::<Vec<&RawValue>>(json) else {
+            return self.undecodable();
+        };
+        // The list is whole JSON, so what is no event in it was not cut either.
+        self.foreign_event();
+        values.iter().try_for_each(|value| one(self, value.get()))
+    }
+
+    /// An event that cannot be read takes nothing from an answer that is finished.
+    pub(crate) fn undecodable(&self) -> ControlFlow<Stop> {
+        match self.is_finished() {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
         }
     }
 

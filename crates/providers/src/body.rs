@@ -92,12 +92,17 @@ impl<D: Dialect> BodyDecoder<D> {
             Kind::Stream(mut decoder) => {
                 settle(decoder.end(&mut |frame| on_frame(dialect, answer, frame)))
             }
-            Kind::Json(body) => dialect.document(answer, text_of(&body)),
+            Kind::Json(body) => match dialect.document(answer, text_of(&body)) {
+                // An error as bare JSON, and then the end marker of a stream.
+                undecodable if is_undecodable(&undecodable) => settle(
+                    SseDecoder::default()
+                        .feed(&body, &mut |frame| on_frame(dialect, answer, frame)),
+                ),
+                read => read,
+            },
         };
         match last {
-            ControlFlow::Break(Stop::Failed(turnbuckle_errors::Fact::Protocol(
-                Protocol::Undecodable,
-            ))) => ControlFlow::Continue(()),
+            undecodable if is_undecodable(&undecodable) => ControlFlow::Continue(()),
             other => other,
         }
     }
@@ -123,6 +128,10 @@ impl<D: Dialect> BodyDecoder<D> {
         }
         if self.has_begun() { Protocol::EndedEarly } else { Protocol::EmptyBody }
     }
+}
+
+fn is_undecodable(flow: &ControlFlow<Stop>) -> bool {
+    *flow == ControlFlow::Break(Stop::protocol(Protocol::Undecodable))
 }
 
 fn on_frame(

@@ -9,6 +9,7 @@
 use std::{borrow::Cow, ops::ControlFlow};
 
 use memchr::memchr2;
+use serde::{Deserialize, de::IgnoredAny};
 
 /// The longest line, and the most data of one event, in bytes.
 pub(crate) const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -164,7 +165,14 @@ impl SseDecoder {
         let (field, value) = field_of(line);
         match field {
             b"data" => {
-                self.bare.clear();
+                if !self.bare.is_empty() {
+                    let bare = std::mem::take(&mut self.bare);
+                    // Some gateways send the end marker after an error, too. If the
+                    // answer goes on, it was none.
+                    if value.trim_ascii() == b"[DONE]" && is_an_error(&bare) {
+                        stop(receive(Frame::ErrorLine(&text_of(&bare))))?;
+                    }
+                }
                 self.add_data(value)?;
             }
             b"event" => {
@@ -218,6 +226,15 @@ impl SseDecoder {
         self.name.clear();
         stop(flow)
     }
+}
+
+/// Whether it is an object that has something in its field `error`.
+fn is_an_error(json: &[u8]) -> bool {
+    #[derive(Deserialize)]
+    struct Bare {
+        error: Option<IgnoredAny>,
+    }
+    serde_json::from_slice::<Bare>(json).is_ok_and(|bare| bare.error.is_some())
 }
 
 /// Whether it has a field `error`.

@@ -30,7 +30,7 @@ fn hello() -> ChatRequest {
 }
 
 #[tokio::test]
-async fn every_fault_of_the_wire_gets_the_code_that_the_catalogue_expects() {
+async fn every_core_fault_gets_the_code_that_the_catalogue_expects() {
     meets_the_catalogue(provider, &hello()).await;
 }
 

@@ -1,5 +1,5 @@
 //! What the socket tests of the dialects share: one attempt, and every plain fault
-//! of the catalogue.
+//! of the core.
 
 use std::time::Duration;
 
@@ -29,14 +29,15 @@ pub(crate) async fn attempt(
     }
 }
 
-/// Plays every fault that needs neither TLS nor HTTP/2, and holds the adapter to the
-/// code and the phase that the catalogue expects. The key is a canary.
+/// Plays the core faults that need neither TLS nor HTTP/2, and holds the adapter to the
+/// code and the phase that the catalogue expects. The key is a canary. The whole
+/// catalogue is played through the runtime, by `cargo xtask test-faults`.
 pub(crate) async fn meets_the_catalogue<P: Provider>(
     provider: impl Fn(&FaultServer, Clocks) -> P,
     request: &ChatRequest,
 ) {
     let mut held = 0;
-    for entry in catalogue::all().iter().filter(|entry| entry.needs() == Needs::Plain) {
+    for entry in catalogue::core().filter(|entry| entry.needs() == Needs::Plain) {
         let step = Step::named(entry.name).unwrap();
         let server = FaultServer::start_anywhere(Script::new(vec![step]).unwrap()).await.unwrap();
         let mut clocks = Clocks::default();
@@ -60,5 +61,5 @@ pub(crate) async fn meets_the_catalogue<P: Provider>(
         }
         held += 1;
     }
-    assert!(held > 20, "{held}");
+    assert!(held > 8, "{held}");
 }

@@ -190,11 +190,12 @@ impl Block {
     /// the block could keep it.
     pub(super) fn merge(&mut self, delta: &RawValue) -> bool {
         let Ok(fields) = serde_json::from_str::<Fields<'_>>(delta.get()) else { return true };
-        if self.extras.len() + fields.0.len() > MAX_EXTRAS {
+        let told = || fields.0.iter().filter(|(name, _)| name != "type");
+        if self.extras.len() + told().count() > MAX_EXTRAS {
             return false;
         }
         self.opaque = true;
-        for (name, value) in fields.0.iter().filter(|(name, _)| name != "type") {
+        for (name, value) in told() {
             match serde_json::from_str::<String>(value.get()) {
                 Ok(text) => match self.extra(name, || Extra::Append(String::new())) {
                     Extra::Append(so_far) => so_far.push_str(&text),

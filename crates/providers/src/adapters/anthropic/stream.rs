@@ -71,17 +71,11 @@ impl Dialect for Messages {
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
         }
-        self.json(answer, name, data)
+        answer.each_value(data, |answer, json| self.json(answer, name, json))
     }
 
     fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
-        match body.starts_with('[') {
-            true => match serde_json::from_str::<Vec<&RawValue>>(body) {
-                Ok(parts) => parts.iter().try_for_each(|part| self.json(answer, "", part.get())),
-                Err(_) => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
-            },
-            false => self.json(answer, "", body),
-        }
+        answer.each_value(body, |answer, json| self.json(answer, "", json))
     }
 }
 
@@ -89,7 +83,7 @@ impl Messages {
     fn json(&mut self, answer: &mut Answer, name: &str, json: &str) -> ControlFlow<Stop> {
         let mut spare = None;
         let read: Option<(Event<'_>, _, _)> = halves::read(json, &mut spare);
-        let Some((event, json, marked)) = read else { return undecodable(answer) };
+        let Some((event, json, marked)) = read else { return answer.undecodable() };
         // A few gateways leave the type to the name of the event.
         let kind = if event.r#type.is_empty() { name } else { &event.r#type.0 };
         if let Some(usage) = &event.usage {
@@ -101,7 +95,7 @@ impl Messages {
         }
         // Only pieces may end in half a character.
         if marked && kind != "content_block_delta" {
-            return undecodable(answer);
+            return answer.undecodable();
         }
         let only = event.only_text().filter(|_| !marked);
         let index = event.index.0;
@@ -280,14 +274,6 @@ impl Messages {
         }
         answer.finish(reason, word);
         ControlFlow::Continue(())
-    }
-}
-
-/// What is broken after the finish reason takes nothing from the answer.
-fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
-    match answer.is_finished() {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
     }
 }
 

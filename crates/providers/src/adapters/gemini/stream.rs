@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use serde_json::value::RawValue;
-use turnbuckle_errors::Protocol;
 
 use super::{
     DIALECT,
@@ -86,11 +85,11 @@ impl Dialect for Responses {
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
         }
-        self.one_or_many(answer, data)
+        answer.each_value(data, |answer, json| self.json(answer, json, 0))
     }
 
     fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
-        self.one_or_many(answer, body)
+        answer.each_value(body, |answer, json| self.json(answer, json, 0))
     }
 
     fn native(&mut self, answer: &Answer) -> Option<Native> {
@@ -103,25 +102,13 @@ impl Dialect for Responses {
 }
 
 impl Responses {
-    /// A response, or a list of them: Google wraps errors so, and whole streams where
-    /// `alt=sse` got lost on the way.
-    fn one_or_many(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
-        if !json.trim_start().starts_with('[') {
-            return self.json(answer, json, 0);
-        }
-        match serde_json::from_str::<Vec<&RawValue>>(json) {
-            Ok(list) => list.iter().try_for_each(|one| self.json(answer, one.get(), 0)),
-            Err(_) => undecodable(answer),
-        }
-    }
-
     fn json(&mut self, answer: &mut Answer, json: &str, depth: u8) -> ControlFlow<Stop> {
         // A struct could be read out of a list, too.
         let object = json.trim_start().starts_with('{');
         let mut spare = None;
         let read: Option<(Response<'_>, _, _)> = halves::read(json, &mut spare);
         let Some((response, json, marked)) = read.filter(|_| object) else {
-            return undecodable(answer);
+            return answer.undecodable();
         };
         if let Some(Object(usage)) = &response.usage_metadata {
             // What came with an error is dropped with the attempt, its cost is not.
@@ -302,14 +289,6 @@ impl Responses {
             Some(_) => return,
         }
         self.finish = Some(reason);
-    }
-}
-
-/// What is broken after the finish reason takes nothing from the answer.
-fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
-    match answer.is_finished() {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
     }
 }
 

@@ -2,9 +2,6 @@
 
 use std::{borrow::Cow, ops::ControlFlow};
 
-use serde_json::value::RawValue;
-use turnbuckle_errors::Protocol;
-
 use super::{
     facts::{Finish, broken_off, error_in, finish, in_band},
     native::{Collector, native},
@@ -81,11 +78,11 @@ impl Dialect for Chat {
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
         }
-        self.one_or_many(answer, data)
+        answer.each_value(data, |answer, json| self.json(answer, json))
     }
 
     fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
-        self.one_or_many(answer, body)
+        answer.each_value(body, |answer, json| self.json(answer, json))
     }
 }
 
@@ -110,22 +107,10 @@ impl Chat {
 
     /// A chunk, or a list of them: Google's gateway wraps its errors so, in a body
     /// as in an event.
-    fn one_or_many(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
-        if !json.trim_start().starts_with('[') {
-            return self.json(answer, json);
-        }
-        let Ok(parts) = serde_json::from_str::<Vec<&RawValue>>(json) else {
-            return undecodable(answer);
-        };
-        // The list is whole JSON, so what is no chunk in it was not cut either.
-        answer.foreign_event();
-        parts.iter().try_for_each(|part| self.json(answer, part.get()))
-    }
-
     fn json(&mut self, answer: &mut Answer, json: &str) -> ControlFlow<Stop> {
         let mut spare = None;
         let read: Option<(Chunk<'_>, _, _)> = halves::read(json, &mut spare);
-        let Some((chunk, json, marked)) = read else { return undecodable(answer) };
+        let Some((chunk, json, marked)) = read else { return answer.undecodable() };
         let only = chunk.only_text().filter(|_| !marked);
         self.read(answer, json, chunk, marked)?;
         if let Some((gives, text)) = only {
@@ -330,14 +315,6 @@ impl Chat {
             return Ok(());
         }
         answer.tool_call(WireCall { index: self.waiting_call, arguments, ..WireCall::default() })
-    }
-}
-
-/// What is broken after the finish reason takes nothing from the answer.
-fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
-    match answer.is_finished() {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
     }
 }
 

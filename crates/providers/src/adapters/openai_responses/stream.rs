@@ -69,18 +69,11 @@ impl Dialect for Responses {
         if data.trim() == "[DONE]" {
             return ControlFlow::Break(Stop::Done);
         }
-        self.json(answer, name, data)
+        answer.each_value(data, |answer, json| self.json(answer, name, json))
     }
 
     fn document(&mut self, answer: &mut Answer, body: &str) -> ControlFlow<Stop> {
-        // Gateways to Google wrap errors in a list.
-        match body.starts_with('[') {
-            true => match serde_json::from_str::<Vec<&RawValue>>(body) {
-                Ok(parts) => parts.iter().try_for_each(|part| self.json(answer, "", part.get())),
-                Err(_) => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
-            },
-            false => self.json(answer, "", body),
-        }
+        answer.each_value(body, |answer, json| self.json(answer, "", json))
     }
 }
 
@@ -101,7 +94,7 @@ impl Responses {
         let event: Option<(Event<'_>, _, _)> = halves::read(json, &mut spare);
         // An item goes back byte for byte, so that it cannot be mended.
         let readable = event.filter(|(event, _, marked)| !marked || event.has_no_item());
-        let Some((mut event, json, marked)) = readable else { return undecodable(answer) };
+        let Some((mut event, json, marked)) = readable else { return answer.undecodable() };
         // Some gateways name the event in the framing alone.
         let named = std::mem::take(&mut event.r#type).0;
         let kind = if named.is_empty() { name } else { &*named };
@@ -389,14 +382,6 @@ impl Responses {
             slot.kind = kind;
         }
         Ok(slot)
-    }
-}
-
-/// What is broken after the end takes nothing from the answer.
-fn undecodable(answer: &Answer) -> ControlFlow<Stop> {
-    match answer.is_finished() {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(Stop::protocol(Protocol::Undecodable)),
     }
 }
 
