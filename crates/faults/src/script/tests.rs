@@ -215,20 +215,33 @@ fn the_scripts_in_the_readme_are_accepted() {
         let (script, _) = from.split_once("```").unwrap();
         Script::parse(script).unwrap().steps().len()
     });
-    assert_eq!(steps.collect::<Vec<_>>(), [4, 3]);
+    assert_eq!(steps.collect::<Vec<_>>(), [4, 2, 2, 3]);
 }
 
 #[test]
 fn every_key_that_is_allowed_is_explained_in_the_readme() {
     let readme = include_str!("../../README.md");
-    let allowed = ["[[step]]\nnonsense = 1\n", "[server]\nnonsense = 1\n"].map(|source| {
-        let error = refused(source);
+    let places = [
+        "nonsense = 1\n",
+        "[server]\nnonsense = 1\n",
+        "[[step]]\nnonsense = 1\n",
+        "[[step]]\nmatch = { nonsense = 1 }\n",
+        "[[step]]\nusage = { nonsense = 1 }\n",
+        "[[step]]\nerror = { status = 500, nonsense = 1 }\n",
+        "[[step]]\nraw = { nonsense = 1 }\n",
+        "[[step]]\n[[step.tool_call]]\nnonsense = 1\n",
+        "[[step]]\n[[step.insert]]\nnonsense = 1\n",
+    ];
+    let allowed = places.map(|place| {
+        let source = place.replace("[[step]]\n", "[[step]]\nbehaviour = \"whole\"\n");
+        let error = refused(&source);
         let ScriptError::UnknownKey { allowed, .. } = error else { panic!("{error:?}") };
         allowed
     });
     for key in allowed.concat() {
-        let explained =
-            readme.contains(&format!("`{key}`")) || readme.contains(&format!("`[[step.{key}]]`"));
+        let explained = ["`KEY`", "`[[step.KEY]]`", "`[[KEY]]`", "`[KEY]`"]
+            .iter()
+            .any(|spelled| readme.contains(&spelled.replace("KEY", key)));
         assert!(explained, "{key}");
     }
 }
