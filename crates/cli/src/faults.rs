@@ -14,7 +14,7 @@ use turnbuckle_faults::{
 
 use crate::{
     args::{FaultsCommand, Format, ListArgs, ServeArgs},
-    nearest::{hint, nearest},
+    nearest::nearest,
     refusal::{invalid, tell},
     signals::signalled,
 };
@@ -110,12 +110,8 @@ fn script(args: &ServeArgs) -> Result<Script, Failure> {
             "what should it do? name a script (--script FILE) or behaviours (--behaviour NAME); see `turnbuckle faults list`",
         ));
     }
-    let names: Vec<&str> = catalogue::all().iter().map(|entry| entry.name).collect();
-    let steps = args.behaviour.iter().map(|name| {
-        Step::named(name)
-            .map_err(|_| invalid(&format!("unknown behaviour `{name}`{}", hint(name, &names))))
-    });
-    Script::new(steps.collect::<Result<_, _>>()?).map_err(|error| refusal(&error))
+    let steps = args.behaviour.iter().map(|name| Step::named(name));
+    steps.collect::<Result<_, _>>().and_then(Script::new).map_err(|error| refusal(&error))
 }
 
 /// The script with what the command line says of its server and its dice.

@@ -21,6 +21,7 @@ mod dealing;
 mod error;
 mod field;
 mod include;
+mod near;
 mod parse;
 mod parts;
 mod serving;

@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use super::near::{self, hint, listed};
 use crate::{behaviour::BehaviourError, catalogue};
 
 /// Why a script was refused.
@@ -69,8 +70,8 @@ pub enum ScriptError {
     },
     /// A behaviour of a name the catalogue does not know.
     #[error(
-        "{}unknown behaviour `{name}`{}; known: {}",
-        at.prefix(), hint(*nearest), known.join(", ")
+        "{}unknown behaviour `{name}`{}; `turnbuckle faults list` names all {known}, e.g. {}",
+        at.prefix(), hint(*nearest), listed(near)
     )]
     UnknownBehaviour {
         /// Where; nowhere for a step built in code.
@@ -79,8 +80,10 @@ pub enum ScriptError {
         name: String,
         /// The nearest name that exists.
         nearest: Option<&'static str>,
-        /// All names.
-        known: Vec<&'static str>,
+        /// A few names that are like it.
+        near: Vec<&'static str>,
+        /// How many names there are.
+        known: usize,
     },
     /// A word that means nothing for this key.
     #[error(
@@ -270,6 +273,8 @@ pub struct At {
     pub file: Option<Arc<Path>>,
     /// The line, from 1.
     pub line: Option<usize>,
+    /// The character of that line, from 1.
+    pub column: Option<usize>,
     /// The step, from 1.
     pub step: Option<usize>,
 }
@@ -284,16 +289,20 @@ impl At {
 }
 
 impl fmt::Display for At {
-    /// `FILE:LINE`, as editors read it; without a file, the line and the step.
+    /// `FILE:LINE:COLUMN`, as editors read it; without a file, in words.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.file, self.line, self.step) {
-            (Some(file), Some(line), _) => write!(f, "{}:{line}", file.display()),
-            (Some(file), None, _) => write!(f, "{}", file.display()),
-            (None, Some(line), Some(step)) => write!(f, "line {line}, step {step}"),
-            (None, Some(line), None) => write!(f, "line {line}"),
-            (None, None, Some(step)) => write!(f, "step {step}"),
-            (None, None, None) => Ok(()),
+        if let Some(file) = &self.file {
+            write!(f, "{}", file.display())?;
+            let numbers = [self.line, self.line.and(self.column)];
+            return numbers.into_iter().flatten().try_for_each(|number| write!(f, ":{number}"));
         }
+        let named = [("line", self.line), ("column", self.column), ("step", self.step)];
+        let named = named.iter().filter_map(|(name, number)| Some((name, number.as_ref()?)));
+        for (index, (name, number)) in named.enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}{name} {number}")?;
+        }
+        Ok(())
     }
 }
 
@@ -302,18 +311,8 @@ pub(super) fn unknown_behaviour(name: &str, at: At) -> ScriptError {
     ScriptError::UnknownBehaviour {
         at,
         name: name.to_owned(),
-        nearest: nearest(name, &known),
-        known,
+        nearest: near::nearest(name, &known),
+        near: near::some(name, &known),
+        known: known.len(),
     }
-}
-
-/// The name that was probably meant: at most a third of it is typed wrong.
-pub(super) fn nearest(word: &str, names: &[&'static str]) -> Option<&'static str> {
-    let distance = |name: &&'static str| (strsim::damerau_levenshtein(word, name), *name);
-    let (distance, name) = names.iter().map(distance).min()?;
-    (distance <= name.chars().count().div_ceil(3)).then_some(name)
-}
-
-fn hint(nearest: Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |name| format!(", did you mean `{name}`?"))
 }

@@ -8,7 +8,10 @@ use toml::{
     de::{DeString, DeTable, DeValue},
 };
 
-use super::error::{At, ScriptError, nearest};
+use super::{
+    error::{At, ScriptError},
+    near::nearest,
+};
 
 /// The text of a script, to turn offsets into places.
 #[derive(Clone, Copy)]
@@ -19,10 +22,10 @@ pub(super) struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub(super) fn at(&self, span: Range<usize>) -> At {
-        let bytes = self.text.as_bytes();
-        let before = bytes.get(..span.start).unwrap_or(bytes);
-        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
-        At { line: Some(line), ..self.whole() }
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line = 1 + before.matches('\n').count();
+        let column = 1 + before.chars().rev().take_while(|c| *c != '\n').count();
+        At { line: Some(line), column: Some(column), ..self.whole() }
     }
 
     /// The script as such.

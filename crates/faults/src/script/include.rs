@@ -7,8 +7,9 @@ use std::{
 
 use super::{
     SHIPPED, ShippedScript,
-    error::{At, ScriptError, nearest},
+    error::{At, ScriptError},
     field::Source,
+    near::nearest,
     parse::{self, Item, Parsed},
     step::Step,
 };

@@ -57,6 +57,7 @@ impl Place {
     /// The words a script may use.
     pub(super) const WORDS: &'static [&'static str] = &[
         "before_status",
+        "inside_headers",
         "after_headers",
         "before_event",
         "after_event",
@@ -68,8 +69,9 @@ impl Place {
         "inside_body",
     ];
 
-    const KINDS: [Point; 10] = [
+    const KINDS: [Point; 11] = [
         Point::BeforeStatus,
+        Point::InsideHeaders,
         Point::AfterHeaders,
         Point::BeforeEvent(0),
         Point::AfterEvent(0),

@@ -139,9 +139,19 @@ fn the_line_of_a_mistake_is_that_of_its_key() {
     let error = refused(source);
     let ScriptError::UnknownKey { at, key, nearest, .. } = &error else { panic!("{error:?}") };
     assert_eq!(
-        (at.line.unwrap(), key.as_str(), *nearest),
-        (8, "evnet_delay_ms", Some("event_delay_ms"))
+        (at.line, at.column, key.as_str(), *nearest),
+        (Some(8), Some(1), "evnet_delay_ms", Some("event_delay_ms"))
     );
+}
+
+#[test]
+fn the_column_of_a_mistake_counts_characters() {
+    let error = refused("[[step]]\r\nusage = { \"é漢🦀\" = 1 }\r\nbehaviour = \"whole\"\r\n");
+    assert!(error.to_string().starts_with("line 2, column 11: unknown key `é漢🦀`"), "{error}");
+    let error = refused("[[step]]\nbehaviour = \"whole\"\nmatch = { model = \"é漢🦀\", path = 1 }");
+    assert!(error.to_string().starts_with("line 3, column 26: unknown key `path`"), "{error}");
+    let error = refused("[[step]]\nbehaviour = ");
+    assert!(error.to_string().starts_with("line 2, column 1"), "{error}");
 }
 
 #[test]

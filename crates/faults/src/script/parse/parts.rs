@@ -31,7 +31,16 @@ const ERROR_KEYS: &[&str] = &["status", "type", "code", "message"];
 const RAW_KEYS: &[&str] = &["content_type", "body"];
 const INSERT_KEYS: &[&str] = &["what", "at", "event", "type", "code", "message", "bytes"];
 const INSERTS: &[&str] = &["error", "malformed", "huge_line", "corrupt_gzip"];
-const FAILED_HANDSHAKES: &[&str] = &["unknown_authority", "wrong_name", "expired", "handshake_cut"];
+const FAILED_HANDSHAKES: &[&str] = &[
+    "unknown_authority",
+    "wrong_name",
+    "expired",
+    "handshake_cut",
+    "silence",
+    "alert",
+    "no_tls",
+    "not_yet_valid",
+];
 
 const STATUS: &str = "a status with a body: 200 to 599, but 204 and 304";
 const REDIRECT: &str = "a status that redirects: 301, 302, 303, 307 or 308";
@@ -160,5 +169,16 @@ fn insert(source: &Source<'_>, table: &super::Place<'_>) -> Result<(Place, Inser
             why: "it is no place at a numbered event",
         }),
         event => Ok((place.at(event.map(Field::count).transpose()?), insert)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_handshake_but_the_good_one_can_fail() {
+        let failed: Vec<_> = Tls::WORDS.iter().filter(|word| **word != "good").copied().collect();
+        assert_eq!(FAILED_HANDSHAKES, failed);
     }
 }
