@@ -11,8 +11,10 @@ mod http;
 mod inband;
 mod layers;
 mod pace;
+mod reports;
 mod spelling;
 mod table;
+mod variants;
 mod wire;
 
 use std::sync::LazyLock;
@@ -36,9 +38,20 @@ pub struct Entry {
     pub core: bool,
     /// What a good client with the default policy makes of it.
     pub expected: Expected,
+    /// The least and the longest wait before the next attempt, in milliseconds, where
+    /// the server asks for one.
+    pub wait_ms: Option<(u64, u64)>,
+    /// The fault of which it is a row, if it is one.
+    pub variant_of: Option<&'static str>,
     /// The APIs that can show it.
     pub apis: &'static [Api],
-    make: fn() -> Behaviour,
+    make: Make,
+}
+
+#[derive(Debug, Clone)]
+enum Make {
+    Call(fn() -> Behaviour),
+    Value(Box<Behaviour>),
 }
 
 const fn entry(
@@ -48,7 +61,16 @@ const fn entry(
     make: fn() -> Behaviour,
     sentence: &'static str,
 ) -> Entry {
-    Entry { name, sentence, core, expected, apis: Api::ALL, make }
+    Entry {
+        name,
+        sentence,
+        core,
+        expected,
+        wait_ms: None,
+        variant_of: None,
+        apis: Api::ALL,
+        make: Make::Call(make),
+    }
 }
 
 /// One that is not of the core.
@@ -69,7 +91,10 @@ impl Entry {
 
     /// A fresh value of the behaviour, to be served or composed further.
     pub fn behaviour(&self) -> Behaviour {
-        (self.make)()
+        match &self.make {
+            Make::Call(make) => make(),
+            Make::Value(behaviour) => behaviour.as_ref().clone(),
+        }
     }
 
     /// What the server must speak for it to be seen. A [`Script`](crate::Script)
@@ -193,6 +218,15 @@ pub fn all() -> &'static [Entry] {
     &CATALOGUE
 }
 
+/// The rows of the faults that come in many wordings, statuses and codes: one mechanism
+/// each with its fault, and not counted as faults. They are told apart by
+/// [`Entry::variant_of`], and each is shown by the APIs of [`Entry::apis`].
+pub fn variants() -> &'static [Entry] {
+    &VARIANTS
+}
+
+static VARIANTS: LazyLock<Vec<Entry>> = LazyLock::new(variants::rows);
+
 /// The twelve every client is tested against first.
 pub fn core() -> impl Iterator<Item = &'static Entry> {
     CATALOGUE.iter().filter(|entry| entry.core)
@@ -200,7 +234,7 @@ pub fn core() -> impl Iterator<Item = &'static Entry> {
 
 /// The behaviour of this name.
 pub fn find(name: &str) -> Option<&'static Entry> {
-    CATALOGUE.iter().find(|entry| entry.name == name)
+    CATALOGUE.iter().chain(variants()).find(|entry| entry.name == name)
 }
 
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {

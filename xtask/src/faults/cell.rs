@@ -88,8 +88,8 @@ pub(crate) struct Cell {
     pub(crate) kept: String,
     /// What a failed attempt was about to say.
     pub(crate) lost: String,
-    /// The wait in milliseconds that the server asks for.
-    pub(crate) wish_ms: Option<u64>,
+    /// The least and the longest wait in milliseconds that the server asks for.
+    pub(crate) wish_ms: Option<(u64, u64)>,
     /// Sent as the key. No host may ever see it.
     pub(crate) key: String,
 }
@@ -178,7 +178,7 @@ pub(crate) fn cells(only: Option<&str>, dialect: Option<Dialect>, seed: u64) -> 
     let mut cells = Vec::new();
     let dialects = Dialect::ALL.iter().filter(|known| dialect.is_none_or(|one| one == **known));
     for dialect in dialects {
-        for (number, entry) in (0_u64..).zip(catalogue::all()) {
+        for (number, entry) in (0_u64..).zip(catalogue::all().iter().chain(catalogue::variants())) {
             if only.is_some_and(|name| name != entry.name) || !dialect.knows(entry) {
                 continue;
             }
@@ -194,6 +194,13 @@ pub(crate) fn cells(only: Option<&str>, dialect: Option<Dialect>, seed: u64) -> 
 }
 
 fn variants(entry: &Entry) -> &'static [Variant] {
+    if entry.variant_of.is_some() {
+        // One cell is enough: its fault is played in all of them.
+        return match entry.expected.recovery {
+            Recovery::Recoverable => &[Variant::Once],
+            _ => &[Variant::Always],
+        };
+    }
     if entry.behaviour().calls() > 0 {
         // The call itself is what came before: a whole one is answered, and then the
         // model is asked again.
@@ -227,6 +234,7 @@ fn cell(
     let wish_ms = (entry.name == "rate_limit").then(|| chance.u64(100..3000));
     let said = if entry.expected.recovery == Recovery::None { &kept } else { &lost };
     let fault = fault(entry, said, wish_ms, chance);
+    let wish_ms = entry.wait_ms.or(wish_ms.map(|wish| (wish, wish)));
     let whole = Step::named("whole")?.text(&kept);
     let read = Step::named("whole")?.tool_call("Read", &json!({"path": NOTES.0}));
     let steps = match variant {

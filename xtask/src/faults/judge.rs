@@ -134,12 +134,12 @@ fn same(what: &str, seen: &str, expected: Option<&str>) -> Option<String> {
 /// The shortest and the longest wait in milliseconds before a retry of a budget
 /// of which `spent` are spent. Written down here again on purpose: a changed
 /// policy has to be noticed.
-fn documented_wait(budget: &str, spent: u32, wish_ms: Option<u64>) -> (u64, u64) {
+fn documented_wait(budget: &str, spent: u32, wish_ms: Option<(u64, u64)>) -> (u64, u64) {
     const LONGEST: u64 = 30_000;
     match (budget, wish_ms) {
         ("stream", _) => (750, 750),
         ("silent", _) => (0, 0),
-        (_, Some(wish)) => (wish, wish),
+        (_, Some(wish)) => wish,
         ("setup", None) => (500, 625),
         (_, None) => {
             let least = 2000_u64.saturating_mul(2_u64.saturating_pow(spent));

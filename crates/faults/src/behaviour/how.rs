@@ -222,6 +222,11 @@ impl Http2Code {
         Self::Http11Required,
     ];
 
+    /// All of them, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter()
+    }
+
     /// Its name in the RFC.
     pub fn as_str(self) -> &'static str {
         let index = usize::try_from(self.value()).unwrap_or_default();

@@ -217,12 +217,18 @@ impl fmt::Display for Insert {
             Self::Malformed => write!(f, "an event that is not JSON"),
             Self::HugeLine(bytes) => write!(f, "a line of {bytes} bytes"),
             Self::CorruptGzip => write!(f, "corrupt compressed bytes"),
-            Self::Bytes(bytes) => write!(f, "{:?}", String::from_utf8_lossy(bytes)),
-            Self::In(api, bytes) => {
-                write!(f, "{:?} ({})", String::from_utf8_lossy(bytes), api.as_str())
-            }
+            Self::Bytes(bytes) => write!(f, "{}", shown(bytes)),
+            Self::In(api, bytes) => write!(f, "{} ({})", shown(bytes), api.as_str()),
             Self::Noise(noise) => write!(f, "{noise}"),
             Self::Endless(noise, _) => write!(f, "{noise} for ever"),
         }
     }
+}
+
+/// The beginning of some bytes, as one line.
+fn shown(bytes: &[u8]) -> String {
+    const MOST: usize = 60;
+    let begin = String::from_utf8_lossy(bytes.get(..MOST).unwrap_or(bytes)).into_owned();
+    let more = if bytes.len() > MOST { "…" } else { "" };
+    format!("{begin:?}{more}")
 }

@@ -146,12 +146,6 @@ pub(super) const TABLE: &[Entry] = &[
         "Answers 200 with no byte of a body.",
     ),
     fault(
-        "blank_body",
-        Expected::stream("STREAM_FAILED"),
-        || Behaviour::raw("text/event-stream", "\n\n\n\n"),
-        "Answers 200 with blank lines and nothing else.",
-    ),
-    fault(
         "comments_only",
         Expected::stream("STREAM_FAILED"),
         || Behaviour::raw("text/event-stream", ": connected\n\n: bye\n\n"),
@@ -184,12 +178,6 @@ pub(super) const TABLE: &[Entry] = &[
         Expected::setup("PROVIDER_ERROR"),
         || server_error().cut(Point::InsideBody, How::Silence),
         "Answers 500 and falls silent in the middle of the error body.",
-    ),
-    fault(
-        "error_without_body",
-        Expected::setup("PROVIDER_ERROR"),
-        || Behaviour::raw("text/plain", "").status(500),
-        "Answers 500 without a body.",
     ),
     fault(
         "error_body_huge",
@@ -252,6 +240,33 @@ pub(super) const TABLE: &[Entry] = &[
             ))
         },
         "Answers 400: the request is malformed.",
+    ),
+    fault(
+        "request_timeout",
+        Expected::setup("TIMEOUT"),
+        || {
+            let told = "The server timed out waiting for the request.";
+            Behaviour::error(ErrorReply::new(408, "timeout_error", told))
+        },
+        "Answers 408: it gave up waiting.",
+    ),
+    fault(
+        "not_implemented",
+        Expected::last("PROVIDER_ERROR", "request"),
+        || {
+            let told = "This server does not implement this.";
+            Behaviour::error(ErrorReply::new(501, "not_implemented", told))
+        },
+        "Answers 501: it does not implement this.",
+    ),
+    fault(
+        "wrong_path",
+        Expected::last("PROVIDER_PROTOCOL_MISMATCH", "request"),
+        || {
+            Behaviour::raw("text/html", "<html><body><h1>404 Not Found</h1></body></html>")
+                .status(404)
+        },
+        "Answers 404 with a web page: no model is served at this path.",
     ),
     fault(
         "filtered_prompt",

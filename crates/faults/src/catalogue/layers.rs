@@ -27,12 +27,6 @@ pub(super) const TABLE: &[Entry] = &[
         "Answers the TLS handshake in plain HTTP.",
     ),
     fault(
-        "tls_not_yet_valid",
-        Expected::last("NETWORK_ERROR", "request"),
-        || Behaviour::handshake(Tls::NotYetValid),
-        "Shows a certificate that is not valid before the year 3000.",
-    ),
-    fault(
         "tls_close_before_status",
         Expected::setup("NETWORK_ERROR"),
         || Behaviour::whole().cut(Point::BeforeStatus, How::FinWithoutNotify),

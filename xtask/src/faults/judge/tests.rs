@@ -167,10 +167,10 @@ async fn a_broken_promise_of_a_final_failure_is_missed() {
 
 #[test]
 fn the_documented_waits_are_those_of_the_design() {
-    assert_eq!(documented_wait("stream", 0, Some(9)), (750, 750));
+    assert_eq!(documented_wait("stream", 0, Some((9, 9))), (750, 750));
     assert_eq!(documented_wait("setup", 0, None), (500, 625));
     assert_eq!(documented_wait("capacity", 0, None), (2000, 2500));
     assert_eq!(documented_wait("capacity", 3, None), (16_000, 20_000));
     assert_eq!(documented_wait("capacity", 4, None), (30_000, 30_000));
-    assert_eq!(documented_wait("capacity", 4, Some(1234)), (1234, 1234));
+    assert_eq!(documented_wait("capacity", 4, Some((1234, 1234))), (1234, 1234));
 }
