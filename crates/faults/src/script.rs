@@ -16,6 +16,7 @@
 //! # Ok::<(), turnbuckle_faults::ScriptError>(())
 //! ```
 
+mod advice;
 mod dealer;
 mod dealing;
 mod error;
@@ -98,7 +99,7 @@ impl Script {
             self.serving.check(step, index + 1)?;
             if !in_one_row && step.fails_handshake() {
                 return Err(ScriptError::WrongServer {
-                    at: At { step: Some(index + 1), ..step.lines.of("behaviour") },
+                    at: step.lines.of("behaviour").in_step(index + 1),
                     behaviour: step.name().unwrap_or("this composition").to_owned(),
                     needs: "`scope = \"server\"` and no `match` in any step: a handshake fails \
                             before there is a request to look at",

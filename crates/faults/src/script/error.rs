@@ -6,7 +6,10 @@ use std::{
     sync::Arc,
 };
 
-use super::near::{self, hint, listed};
+use super::{
+    advice,
+    near::{self, hint, listed},
+};
 use crate::{behaviour::BehaviourError, catalogue};
 
 /// Why a script was refused.
@@ -194,12 +197,12 @@ pub enum ScriptError {
         why: &'static str,
     },
     /// A composition that cannot be served.
-    #[error("{}the step cannot be served", at.prefix())]
+    #[error("{}the step cannot be served: {}", at.prefix(), advice::told(problem, at))]
     Behaviour {
         /// The step.
         at: At,
         /// What is wrong with it.
-        source: BehaviourError,
+        problem: BehaviourError,
     },
     /// A step that the script's server cannot play.
     #[error("{}`{behaviour}` needs {needs}", at.prefix())]
@@ -235,7 +238,7 @@ pub enum ScriptError {
 
 impl ScriptError {
     /// The line of the script it is about, from 1, if it is about one.
-    pub fn line(&self) -> Option<usize> {
+    pub fn line(&self) -> Option<u32> {
         self.at().and_then(|at| at.line)
     }
 
@@ -272,20 +275,30 @@ pub struct At {
     /// The file, when it was read from one.
     pub file: Option<Arc<Path>>,
     /// The line, from 1.
-    pub line: Option<usize>,
+    pub line: Option<u32>,
     /// The character of that line, from 1.
-    pub column: Option<usize>,
+    pub column: Option<u32>,
     /// The step, from 1.
-    pub step: Option<usize>,
+    pub step: Option<u32>,
 }
 
 impl At {
+    /// The same place, in this step.
+    pub(super) fn in_step(self, number: usize) -> Self {
+        Self { step: Some(count(number)), ..self }
+    }
+
     fn prefix(&self) -> String {
         match self.to_string() {
             at if at.is_empty() => at,
             at => at + ": ",
         }
     }
+}
+
+/// A line, a column or a step; a script has no more of them.
+pub(super) fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 impl fmt::Display for At {

@@ -9,7 +9,7 @@ use toml::{
 };
 
 use super::{
-    error::{At, ScriptError},
+    error::{At, ScriptError, count},
     near::nearest,
 };
 
@@ -25,7 +25,7 @@ impl<'a> Source<'a> {
         let before = self.text.get(..span.start).unwrap_or(self.text);
         let line = 1 + before.matches('\n').count();
         let column = 1 + before.chars().rev().take_while(|c| *c != '\n').count();
-        At { line: Some(line), column: Some(column), ..self.whole() }
+        At { line: Some(count(line)), column: Some(count(column)), ..self.whole() }
     }
 
     /// The script as such.

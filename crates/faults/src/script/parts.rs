@@ -1,7 +1,7 @@
 //! The parts of a fault that a step puts together itself: what is answered,
 //! where it breaks, and what is said in between.
 
-use crate::behaviour::{Answer, Behaviour, How, Insert, Point};
+use crate::behaviour::{Answer, Behaviour, How, Insert, Noise, Point};
 
 /// What a step adds to its behaviour, or has instead of one with a name.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -110,6 +110,19 @@ impl Place {
             Point::InsideEvent(_) => Point::InsideEvent(event),
             other => other,
         }
+    }
+}
+
+pub(super) fn noise_of(word: &str) -> Option<Noise> {
+    let all = [Noise::Comment, Noise::Ping, Noise::Delta];
+    all.into_iter().find(|noise| word_of(*noise) == word)
+}
+
+pub(super) fn word_of(noise: Noise) -> &'static str {
+    match noise {
+        Noise::Comment => "comment",
+        Noise::Ping => "ping",
+        Noise::Delta => "delta",
     }
 }
 

@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{
-    error::{At, ScriptError},
-    step::Step,
-};
+use super::{error::ScriptError, step::Step};
 use crate::behaviour::{Needs, Protocol, Tls};
 
 /// What the server of a script speaks: the `[server]` table.
@@ -79,7 +76,7 @@ impl Serving {
             return Ok(());
         }
         Err(ScriptError::WrongServer {
-            at: At { step: Some(number), ..step.lines.of("behaviour") },
+            at: step.lines.of("behaviour").in_step(number),
             behaviour: step.name().unwrap_or("this composition").to_owned(),
             needs: match needs {
                 Needs::Tls => "TLS: write `tls = \"good\"` under [server]",

@@ -5,7 +5,10 @@ use std::{fmt::Write as _, time::Duration};
 
 use serde_json::Value;
 
-use super::{After, Dealing, Match, Scope, Script, ScriptError, Serving, Step, parts::Place};
+use super::{
+    After, Dealing, Match, Scope, Script, ScriptError, Serving, Step,
+    parts::{Place, word_of},
+};
 use crate::{
     behaviour::{Answer, ErrorReply, Insert},
     content::ToolCall,
@@ -119,6 +122,8 @@ fn insert(lines: &mut Lines, place: Place, what: &Insert) {
         Insert::Error(_) => "error",
         Insert::HugeLine(_) => "huge_line",
         Insert::CorruptGzip => "corrupt_gzip",
+        Insert::Bytes(_) => "raw",
+        Insert::Noise(noise) | Insert::Endless(noise, _) => word_of(*noise),
         // No other insertion is read from TOML.
         _ => "malformed",
     };
@@ -132,6 +137,8 @@ fn insert(lines: &mut Lines, place: Place, what: &Insert) {
             }
         }
         Insert::HugeLine(bytes) => lines.set("bytes", Some(bytes.to_string())),
+        Insert::Bytes(bytes) => lines.set("text", Some(quoted(&String::from_utf8_lossy(bytes)))),
+        Insert::Endless(_, pause) => lines.set("every_ms", Some(millis(*pause))),
         _ => {}
     }
 }

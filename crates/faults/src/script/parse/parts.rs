@@ -3,7 +3,7 @@
 use super::super::{
     error::ScriptError,
     field::{Field, Source},
-    parts::Place,
+    parts::{Place, noise_of},
     step::Step,
 };
 use crate::behaviour::{Answer, ErrorReply, Insert, Tls};
@@ -29,8 +29,10 @@ const ANSWERS: &[&str] = &["error", "raw", "redirect", "handshake"];
 
 const ERROR_KEYS: &[&str] = &["status", "type", "code", "message"];
 const RAW_KEYS: &[&str] = &["content_type", "body"];
-const INSERT_KEYS: &[&str] = &["what", "at", "event", "type", "code", "message", "bytes"];
-const INSERTS: &[&str] = &["error", "malformed", "huge_line", "corrupt_gzip"];
+const INSERT_KEYS: &[&str] =
+    &["what", "at", "event", "type", "code", "message", "bytes", "text", "every_ms"];
+const INSERTS: &[&str] =
+    &["error", "malformed", "huge_line", "corrupt_gzip", "raw", "comment", "ping", "delta"];
 const FAILED_HANDSHAKES: &[&str] = &[
     "unknown_authority",
     "wrong_name",
@@ -132,20 +134,22 @@ fn raw(field: &Field<'_>) -> Result<Answer, ScriptError> {
 fn insert(source: &Source<'_>, table: &super::Place<'_>) -> Result<(Place, Insert), ScriptError> {
     let fields = source.fields(table.table, INSERT_KEYS)?;
     let get = |key| fields.iter().find(|field| field.key == key);
-    let what = get("what").ok_or_else(|| source.missing(table, "what", "[[step.insert]]"))?;
+    let must = |key| get(key).ok_or_else(|| source.missing(table, key, "[[step.insert]]"));
+    let what = must("what")?;
     let word = what.word(INSERTS, |word| INSERTS.iter().find(|known| **known == word).copied())?;
     let (known, insert): (&[&str], _) = match word {
         "error" => {
             let reply = worded(ErrorReply::new(500, "server_error", MESSAGE), &fields)?;
             (&["type", "code", "message"], Insert::Error(reply))
         }
-        "huge_line" => {
-            let bytes = get("bytes");
-            let bytes = bytes.ok_or_else(|| source.missing(table, "bytes", "[[step.insert]]"))?;
-            (&["bytes"], Insert::HugeLine(bytes.count()?))
-        }
+        "huge_line" => (&["bytes"], Insert::HugeLine(must("bytes")?.count()?)),
         "corrupt_gzip" => (&[], Insert::CorruptGzip),
-        _ => (&[], Insert::Malformed),
+        "raw" => (&["text"], Insert::Bytes(must("text")?.string()?.into())),
+        word => match (noise_of(word), get("every_ms")) {
+            (None, _) => (&[], Insert::Malformed),
+            (Some(noise), None) => (&["every_ms"], Insert::Noise(noise)),
+            (Some(noise), Some(pause)) => (&["every_ms"], Insert::Endless(noise, pause.millis()?)),
+        },
     };
     let general = ["what", "at", "event"];
     let idle = |field: &&Field<'_>| !general.contains(&field.key) && !known.contains(&field.key);

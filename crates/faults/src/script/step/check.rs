@@ -5,25 +5,22 @@ use crate::{
     behaviour::{Answer, Behaviour, BehaviourError},
     dialect::{Ask, Chat, Dialect, Turn},
     plan,
-    script::{
-        error::{At, ScriptError},
-        parts::Place,
-    },
+    script::{error::ScriptError, parts::Place},
     shape,
 };
 
 impl Step {
     pub(in crate::script) fn check(&self, number: usize) -> Result<(), ScriptError> {
-        let at = |key| At { step: Some(number), ..self.lines.of(key) };
+        let at = |key| self.lines.of(key).in_step(number);
         let behaviour = self.behaviour();
         if let Some((key, why)) = self.without_effect(&behaviour) {
             let behaviour = self.name().unwrap_or("this composition").to_owned();
             let at = at(key);
             return Err(ScriptError::NoEffect { at, key, behaviour, why });
         }
-        let refuse = |source: BehaviourError| {
-            let at = at(key_at_fault(&source));
-            ScriptError::Behaviour { at, source }
+        let refuse = |problem: BehaviourError| {
+            let at = at(key_at_fault(&problem));
+            ScriptError::Behaviour { at, problem }
         };
         behaviour.check().map_err(refuse)?;
         if behaviour.carries_content() && !behaviour.document {

@@ -140,6 +140,9 @@ fn every_mistake_is_told_with_its_place_and_the_way_out() {
         "[[step]]\n[[step.insert]]\nwhat = \"malformd\"\n".to_owned(),
         "[[step]]\n[[step.insert]]\nwhat = \"huge_line\"\n".to_owned(),
         "[[step]]\n[[step.insert]]\nwhat = \"malformed\"\nbytes = 3\n".to_owned(),
+        "[[step]]\n[[step.insert]]\nwhat = \"raw\"\n".to_owned(),
+        "[[step]]\n[[step.insert]]\nwhat = \"comment\"\nevery_ms = -1\n".to_owned(),
+        "[[step]]\n[[step.insert]]\nwhat = \"error\"\nevery_ms = 1\n".to_owned(),
         "[[step]]\n[[step.insert]]\nwhat = \"malformed\"\nat = \"at_end\"\nevent = 3\n".to_owned(),
         "[[step]]\n[[step.insert]]\nwhat = \"malformed\"\nat = \"inside_event\"\n".to_owned(),
         "[[step]]\n[[step.insert]]\nwhat = \"malformed\"\nevent = 99\n".to_owned(),
@@ -162,6 +165,8 @@ fn every_mistake_is_told_with_its_place_and_the_way_out() {
         .map(|source| format!("{source}--> {}\n", refused(folder.path(), source)))
         .collect();
     println!("counted: {} bad scripts", told.len());
+    let of_code = told.iter().find(|told| told.contains("::") || told.contains("`."));
+    assert_eq!(of_code, None, "a script is written in TOML, not in code");
     insta::assert_snapshot!(told.join("\n"));
 }
 

@@ -6,7 +6,7 @@ use proptest::{prelude::*, sample::select};
 
 use super::super::{parts::Place, *};
 use crate::{
-    behaviour::{Answer, ErrorReply, Gzip, HangUp, How, Http2Code, Insert, Protocol, Tls},
+    behaviour::{Answer, ErrorReply, Gzip, HangUp, How, Http2Code, Insert, Noise, Protocol, Tls},
     catalogue,
     content::{Finish, ToolCall, Usage},
 };
@@ -109,6 +109,10 @@ fn conditions() -> impl Strategy<Value = Match> {
     )
 }
 
+fn noise() -> impl Strategy<Value = Noise> {
+    select(vec![Noise::Comment, Noise::Ping, Noise::Delta])
+}
+
 fn millis() -> impl Strategy<Value = Duration> {
     (0..100_000u64).prop_map(Duration::from_millis)
 }
@@ -171,6 +175,9 @@ fn about_parts() -> Vec<BoxedStrategy<Change>> {
         Just(Insert::Malformed),
         (1..9usize).prop_map(Insert::HugeLine),
         Just(Insert::CorruptGzip),
+        text().prop_map(|text| Insert::Bytes(text.into())),
+        noise().prop_map(Insert::Noise),
+        (noise(), millis()).prop_map(|(noise, pause)| Insert::Endless(noise, pause)),
     ];
     vec![
         change(answer, |mut step, answer| {
