@@ -256,8 +256,23 @@ mod tests {
 
     #[test]
     fn every_named_behaviour_can_be_served() {
-        for entry in all() {
+        for entry in all().iter().chain(variants()) {
             assert_eq!(entry.behaviour().check(), Ok(()), "{}", entry.name);
+        }
+    }
+
+    #[test]
+    fn there_are_ninety_faults_and_every_variant_is_a_row_of_one_with_its_verdict() {
+        assert!(all().len() >= 90, "{}", all().len());
+        assert!(all().iter().all(|entry| entry.variant_of.is_none()));
+        let mut names: Vec<_> = variants().iter().map(|entry| entry.name).collect();
+        names.sort_unstable();
+        let twice: Vec<_> = names.windows(2).filter(|pair| pair[0] == pair[1]).collect();
+        assert!(twice.is_empty(), "{twice:?}");
+        for row in variants() {
+            let fault = row.variant_of.and_then(find).expect(row.name);
+            assert_eq!(row.expected, fault.expected, "{}", row.name);
+            assert!(row.name.starts_with(&format!("{}/", fault.name)), "{}", row.name);
         }
     }
 

@@ -194,19 +194,19 @@ pub(crate) fn cells(only: Option<&str>, dialect: Option<Dialect>, seed: u64) -> 
 }
 
 fn variants(entry: &Entry) -> &'static [Variant] {
-    if entry.variant_of.is_some() {
-        // One cell is enough: its fault is played in all of them.
-        return match entry.expected.recovery {
-            Recovery::Recoverable => &[Variant::Once],
-            _ => &[Variant::Always],
-        };
-    }
     if entry.behaviour().calls() > 0 {
         // The call itself is what came before: a whole one is answered, and then the
         // model is asked again.
         return match entry.expected.recovery {
             Recovery::None => &[Variant::AfterTool],
             Recovery::Recoverable => &[Variant::Once, Variant::Always],
+            _ => &[Variant::Always],
+        };
+    }
+    if entry.variant_of.is_some() {
+        // One cell is enough: its fault is played in all of them.
+        return match entry.expected.recovery {
+            Recovery::Recoverable => &[Variant::Once],
             _ => &[Variant::Always],
         };
     }

@@ -3,7 +3,7 @@
 
 use super::{Entry, Expected, fault};
 use crate::{
-    behaviour::{Api, Behaviour, Change, How, Point, Spot},
+    behaviour::{Api, Behaviour, Change, ErrorReply, How, Insert, Point, Spot},
     content::{Finish, ToolCall},
 };
 
@@ -23,6 +23,13 @@ fn each(from: &'static str, to: &'static str) -> Behaviour {
     call().edit(Spot::Holding("\"tool_calls\":["), Change::Replace(from, to))
 }
 
+/// A call, then this error in place of the end.
+fn then(reply: ErrorReply) -> Behaviour {
+    call()
+        .insert(Point::BeforeTerminal, Insert::Error(reply))
+        .cut(Point::BeforeTerminal, How::CleanEnd)
+}
+
 /// Arguments that are sent as they are.
 fn raw(arguments: &str) -> Behaviour {
     Behaviour::whole().text("").call(ToolCall::with_raw_arguments("Read", arguments))
@@ -38,6 +45,18 @@ pub(super) const TABLE: &[Entry] = &[
         Expected::stream("STREAM_FAILED"),
         || call().cut(Point::BeforeTerminal, How::Fin),
         "Breaks off after the whole of a call, before it is complete.",
+    ),
+    fault(
+        "call_then_error",
+        Expected::stream("PROVIDER_ERROR"),
+        || then(ErrorReply::new(500, "server_error", "The server had an error.")),
+        "Tells an error after the whole of a call.",
+    ),
+    fault(
+        "call_then_overloaded",
+        Expected::capacity_in_stream("PROVIDER_OVERLOADED"),
+        || then(ErrorReply::new(503, "overloaded_error", "Overloaded").code("overloaded")),
+        "Says after the whole of a call that it is overloaded.",
     ),
     fault(
         "call_cut_by_length",

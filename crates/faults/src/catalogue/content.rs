@@ -24,6 +24,12 @@ pub(super) const TABLE: &[Entry] = &[
         "Finishes properly and says only white space.",
     ),
     fault(
+        "reasoning",
+        Expected::NOTHING,
+        || whole().reasoning("The user wants the notes. I should read them first."),
+        "Reasons, then answers completely.",
+    ),
+    fault(
         "reasoning_only",
         Expected::silent(),
         || whole().text("").reasoning("The user wants the notes. I should read them first."),

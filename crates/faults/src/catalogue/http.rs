@@ -251,6 +251,12 @@ pub(super) const TABLE: &[Entry] = &[
         "Answers 408: it gave up waiting.",
     ),
     fault(
+        "proxy_password",
+        Expected::setup("NETWORK_ERROR"),
+        || Behaviour::raw("text/plain", "Proxy Authentication Required\n").status(407),
+        "Answers 407, as a proxy on the way does that wants a password.",
+    ),
+    fault(
         "not_implemented",
         Expected::last("PROVIDER_ERROR", "request"),
         || {

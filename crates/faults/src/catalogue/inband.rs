@@ -215,6 +215,44 @@ pub(super) const TABLE: &[Entry] = &[
     )
     .only(&[Api::Responses]),
     fault(
+        "response_failed_final",
+        Expected::last("INVALID_REQUEST", "stream"),
+        || {
+            said(
+                Api::Responses,
+                "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":\
+                 {\"id\":\"resp_1\",\"status\":\"failed\",\"error\":{\"code\":\"invalid_prompt\",\
+                 \"message\":\"The prompt is not valid.\"},\"usage\":null}}\n\n",
+            )
+        },
+        "Ends by response.failed because the prompt is not valid.",
+    )
+    .only(&[Api::Responses]),
+    fault(
+        "error_without_type",
+        Expected::last("PROVIDER_ERROR", "stream"),
+        || {
+            said(
+                Api::Responses,
+                "event: error\ndata: {\"type\":\"error\",\"message\":\"<internal detail>\"}\n\n",
+            )
+        },
+        "Sends an error event that says in prose alone what is wrong.",
+    )
+    .only(&[Api::Responses]),
+    fault(
+        "error_as_text",
+        Expected::capacity_in_stream("PROVIDER_RATE_LIMITED"),
+        || {
+            let told = "{\"message\":\"Too many tokens, please wait before trying again.\"}";
+            Behaviour::whole()
+                .text(told)
+                .edit(Spot::Terminal, Change::Replace("\"stop\"", "\"error_finish\""))
+        },
+        "Says an error as if the model had said it, and finishes for the reason \"error_finish\".",
+    )
+    .only(&[Api::Chat]),
+    fault(
         "event_not_object",
         Expected::stream("STREAM_FAILED"),
         || {

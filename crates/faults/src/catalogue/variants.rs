@@ -8,6 +8,8 @@ use super::{Entry, Expected, Make};
 use crate::behaviour::{Api, Behaviour, How, Http2Code, Insert, Point, Tls};
 
 mod delays;
+mod events;
+mod shaped;
 mod statuses;
 mod worded;
 
@@ -17,6 +19,8 @@ pub(super) fn rows() -> Vec<Entry> {
     rows.extend(http2());
     rows.extend(bodies());
     rows.extend(worded::rows());
+    rows.extend(events::rows());
+    rows.extend(shaped::rows());
     rows
 }
 
@@ -63,6 +67,9 @@ fn http2() -> Vec<Entry> {
 }
 
 const CHAT: &[Api] = &[Api::Chat];
+const RESPONSES: &[Api] = &[Api::Responses];
+const ANTHROPIC: &[Api] = &[Api::Anthropic];
+const GEMINI: &[Api] = &[Api::Gemini];
 
 /// Bodies and handshakes that differ in nothing but their words.
 fn bodies() -> Vec<Entry> {

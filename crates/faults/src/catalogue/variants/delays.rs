@@ -25,7 +25,7 @@ const HEADERS: &[Spelt] = &[
     ("spaces", &[("retry-after", "  7 ")], (7000, 7000)),
     // The date has whole seconds, and a busy machine takes a while to read it.
     ("date", &[("retry-after", "{now+30}")], (10_000, 30_000)),
-    ("past_date", &[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], (0, 2500)),
+    ("past_date", &[("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT")], OWN),
     ("far_date", &[("retry-after", "Fri, 31 Dec 99999 23:59:59 GMT")], OWN),
     ("words", &[("retry-after", "in a while")], OWN),
     ("negative", &[("retry-after", "-5")], OWN),
@@ -85,6 +85,15 @@ pub(super) fn rows() -> Vec<Entry> {
         let behaviour = Behaviour::raw("application/json", *body).status(429);
         let made = row("rate_limit", &format!("told_{name}"), api, expected, behaviour);
         rows.push(Entry { wait_ms: Some(*wait), ..made });
+    }
+    for (name, date, wait) in [
+        ("after_date", "{now+30}", (10_000, 30_000)),
+        ("after_past_date", "Wed, 21 Oct 2015 07:28:00 GMT", OWN),
+    ] {
+        let behaviour = Behaviour::raw("text/plain", "").status(503).header("retry-after", date);
+        let expected = Expected::capacity("PROVIDER_OVERLOADED");
+        let made = row("overloaded", name, CHAT, expected, behaviour);
+        rows.push(Entry { wait_ms: Some(wait), ..made });
     }
     // Longer than a step may take: told to the host, and not waited for.
     for (name, header, value) in [

@@ -1,15 +1,10 @@
-//! Errors as servers word them, as whole bodies and inside a stream.
+//! Errors as servers word them in whole bodies.
 
-use super::row;
+use super::{ANTHROPIC, CHAT, GEMINI, RESPONSES, row};
 use crate::{
-    behaviour::{Api, Behaviour, How, Insert, Point},
-    catalogue::{DEFAULT_EVENT, Entry, Expected},
+    behaviour::{Api, Behaviour},
+    catalogue::{Entry, Expected},
 };
-
-const CHAT: &[Api] = &[Api::Chat];
-const RESPONSES: &[Api] = &[Api::Responses];
-const ANTHROPIC: &[Api] = &[Api::Anthropic];
-const GEMINI: &[Api] = &[Api::Gemini];
 
 const fn last(code: &'static str) -> Expected {
     Expected::last(code, "request")
@@ -340,110 +335,21 @@ const BODIES: &[Body] = &[
         404,
         r#"{"error":{"message":"Invalid URL (POST /v1/v1/chat/completions)","type":"invalid_request_error","param":null,"code":null}}"#,
     ),
-];
-
-/// A fault, a name, the API, the verdict, the events.
-type Inside = (&'static str, &'static str, &'static [Api], Expected, &'static str);
-
-const fn ends(code: &'static str) -> Expected {
-    Expected::last(code, "stream")
-}
-
-const BROKEN: Expected = Expected::stream("PROVIDER_ERROR");
-const BUSY: Expected = Expected::capacity_in_stream("PROVIDER_OVERLOADED");
-const LIMITED: Expected = Expected::capacity_in_stream("PROVIDER_RATE_LIMITED");
-
-const EVENTS: &[Inside] = &[
     (
-        "inband_overloaded",
-        "anthropic",
-        ANTHROPIC,
-        BUSY,
-        "event: error\ndata: {\"type\":\"error\",\"error\":{\"details\":null,\"type\":\"overloaded_error\",\"message\":\"Overloaded\"},\"request_id\":\"req_x\"}\n\n",
-    ),
-    (
-        "inband_error",
-        "anthropic",
-        ANTHROPIC,
-        BROKEN,
-        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"Internal server error\"}}\n\n",
-    ),
-    (
-        "inband_error",
-        "no_choices",
+        "unauthorized",
+        "key_and_hash",
         CHAT,
-        BROKEN,
-        "data: {\"id\":\"gen-1\",\"object\":\"chat.completion.chunk\",\"choices\":[],\"error\":{\"code\":502,\"message\":\"upstream broke\",\"metadata\":{\"error_type\":\"provider_unavailable\"}}}\n\n",
+        DENIED,
+        401,
+        r#"{"message":"Authentication Error, Invalid proxy server token passed. Received API Key = {key}, Key Hash (Token) =2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b. Unable to find token in cache","type":"token_not_found_in_db","param":"key","code":"401"}"#,
     ),
     (
-        "inband_error",
-        "tool_use_failed",
+        "long_wait",
+        "beyond_the_limit",
         CHAT,
-        BROKEN,
-        "event: error\ndata: {\"error\":{\"message\":\"Failed to call a function.\",\"type\":\"invalid_request_error\",\"code\":\"tool_use_failed\",\"failed_generation\":\"...\",\"status_code\":400}}\n\n",
-    ),
-    (
-        "inband_error",
-        "responses_code",
-        RESPONSES,
-        BROKEN,
-        "event: error\ndata: {\"type\":\"error\",\"code\":\"server_error\",\"message\":\"An error occurred while processing your request. You can retry your request\",\"sequence_number\":9}\n\n",
-    ),
-    (
-        "inband_error",
-        "gemini",
-        GEMINI,
-        BROKEN,
-        "data: {\"error\":{\"code\":500,\"message\":\"An internal error has occurred.\",\"status\":\"INTERNAL\"}}\r\n\r\n",
-    ),
-    (
-        "inband_rate_limit",
-        "nested",
-        RESPONSES,
-        LIMITED,
-        "event: error\ndata: {\"type\":\"error\",\"sequence_number\":2,\"error\":{\"type\":\"too_many_requests\",\"code\":\"too_many_requests\",\"message\":\"Too Many Requests\",\"param\":null}}\n\n",
-    ),
-    (
-        "inband_rate_limit",
-        "array",
-        GEMINI,
-        LIMITED,
-        "data: [{\"error\":{\"code\":429,\"status\":\"RESOURCE_EXHAUSTED\",\"message\":\"x\"}}]\r\n\r\n",
-    ),
-    (
-        "inband_quota",
-        "credit",
-        RESPONSES,
-        ends("PROVIDER_QUOTA_EXCEEDED"),
-        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"insufficient_quota\",\"code\":\"credit_balance_exhausted\",\"message\":\"no credits remaining\",\"param\":null},\"sequence_number\":2}\n\n",
-    ),
-    (
-        "inband_overflow",
-        "llama",
-        CHAT,
-        ends("CONTEXT_TOO_LARGE"),
-        "data: {\"error\":{\"code\":400,\"type\":\"exceed_context_size_error\",\"message\":\"request (9000 tokens) exceeds the available context size (4096 tokens)\",\"n_ctx\":4096}}\n\n",
-    ),
-    (
-        "inband_filter",
-        "azure",
-        CHAT,
-        ends("CONTENT_FILTERED"),
-        "data: {\"error\":{\"message\":\"The response was filtered\",\"code\":\"content_filter\",\"innererror\":{\"code\":\"ResponsibleAIPolicyViolation\"}}}\n\n",
-    ),
-    (
-        "response_failed",
-        "invalid_prompt",
-        RESPONSES,
-        ends("INVALID_REQUEST"),
-        "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\",\"error\":{\"code\":\"invalid_prompt\",\"message\":\"x\"}}}\n\n",
-    ),
-    (
-        "response_failed_bare",
-        "null_error",
-        RESPONSES,
-        BROKEN,
-        "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"id\":\"resp_1\",\"status\":\"failed\",\"error\":null}}\n\n",
+        last("PROVIDER_RATE_LIMITED"),
+        429,
+        r#"{"error":{"type":"tokens","code":"rate_limit_exceeded","message":"Request too large for model m on tokens per min (TPM): Limit 200000, Requested 695212. The input or output tokens must be reduced in order to run successfully."}}"#,
     ),
 ];
 
@@ -454,11 +360,5 @@ pub(super) fn rows() -> Vec<Entry> {
         let behaviour = Behaviour::raw(content_type, *body).status(*status);
         row(fault, name, api, *expected, behaviour)
     });
-    let inside = EVENTS.iter().map(|(fault, name, api, expected, events)| {
-        let behaviour = Behaviour::whole()
-            .insert(Point::AfterEvent(DEFAULT_EVENT), Insert::Bytes(events.as_bytes().to_vec()))
-            .cut(Point::AfterEvent(DEFAULT_EVENT), How::CleanEnd);
-        row(fault, name, api, *expected, behaviour)
-    });
-    whole.chain(inside).collect()
+    whole.collect()
 }
