@@ -21,6 +21,7 @@ use std::sync::LazyLock;
 
 use crate::behaviour::{Api, Behaviour, Needs};
 pub use answers::DEFAULT_RETRY_AFTER;
+pub use reports::Report;
 
 /// Where an answer breaks unless a step says otherwise; in a shorter answer
 /// the middle is taken.
@@ -95,6 +96,11 @@ impl Entry {
             Make::Call(make) => make(),
             Make::Value(behaviour) => behaviour.as_ref().clone(),
         }
+    }
+
+    /// The reports of real clients that it shows.
+    pub fn reports(&self) -> impl Iterator<Item = &'static Report> {
+        reports().iter().filter(|report| report.shown_by.contains(&self.name))
     }
 
     /// What the server must speak for it to be seen. A [`Script`](crate::Script)
@@ -226,6 +232,11 @@ pub fn variants() -> &'static [Entry] {
 }
 
 static VARIANTS: LazyLock<Vec<Entry>> = LazyLock::new(variants::rows);
+
+/// Every report of the collection, and the faults that show it.
+pub fn reports() -> &'static [Report] {
+    reports::REPORTS
+}
 
 /// The twelve every client is tested against first.
 pub fn core() -> impl Iterator<Item = &'static Entry> {
