@@ -44,6 +44,8 @@ pub struct Entry {
     pub wait_ms: Option<(u64, u64)>,
     /// The fault of which it is a row, if it is one.
     pub variant_of: Option<&'static str>,
+    /// What a client is left with, where the text that comes is not the one meant.
+    pub heard: Option<&'static str>,
     /// The APIs that can show it.
     pub apis: &'static [Api],
     make: Make,
@@ -69,6 +71,7 @@ const fn entry(
         expected,
         wait_ms: None,
         variant_of: None,
+        heard: None,
         apis: Api::ALL,
         make: Make::Call(make),
     }
@@ -87,6 +90,11 @@ const fn fault(
 impl Entry {
     const fn only(mut self, apis: &'static [Api]) -> Self {
         self.apis = apis;
+        self
+    }
+
+    const fn heard(mut self, text: &'static str) -> Self {
+        self.heard = Some(text);
         self
     }
 

@@ -227,7 +227,8 @@ fn cell(
 ) -> Result<Cell> {
     let (mut kept, lost) = (sentence(KEPT, chance), sentence(LOST, chance));
     let own = entry.behaviour();
-    if let (Recovery::None, 0, Some(text)) = (entry.expected.recovery, own.calls(), own.said_text())
+    if let (Recovery::None, 0, Some(text)) =
+        (entry.expected.recovery, own.calls(), entry.heard.or(own.said_text()))
     {
         text.clone_into(&mut kept);
     }

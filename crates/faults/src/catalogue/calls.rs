@@ -222,6 +222,13 @@ pub(super) const TABLE: &[Entry] = &[
     )
     .only(CHAT),
     fault(
+        "call_reordered",
+        Expected::NOTHING,
+        || call().edit(Spot::FirstHolding("\"name\":\"Read\""), Change::AfterNext),
+        "Sends the first piece of the arguments before the name of the tool.",
+    )
+    .only(CHAT),
+    fault(
         "call_at_end_only",
         Expected::NOTHING,
         || {

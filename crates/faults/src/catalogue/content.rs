@@ -116,6 +116,19 @@ pub(super) const TABLE: &[Entry] = &[
     )
     .only(&[Api::Anthropic]),
     fault(
+        "refusal_field",
+        Expected::NOTHING,
+        || {
+            whole().edit_in(
+                Api::Chat,
+                Spot::Holding("\"delta\":{\"content\""),
+                Change::Replace("\"delta\":{\"content\"", "\"delta\":{\"refusal\""),
+            )
+        },
+        "Refuses in a field of its own in place of the text.",
+    )
+    .only(&[Api::Chat]),
+    fault(
         "signature_cut",
         Expected::stream("STREAM_FAILED"),
         || {

@@ -7,6 +7,12 @@ fn spelt(spelling: Spelling) -> Behaviour {
     Behaviour::whole().spelling(spelling)
 }
 
+/// A text whose deltas can be told apart.
+const COUNTED: &str = "one two three four five six seven eight nine ten eleven twelve thirteen";
+
+/// The APIs that neither number their deltas nor repeat the whole text.
+const UNNUMBERED: &[Api] = &[Api::Chat, Api::Anthropic, Api::Gemini];
+
 pub(super) const TABLE: &[Entry] = &[
     fault(
         "sse_crlf",
@@ -117,6 +123,31 @@ pub(super) const TABLE: &[Entry] = &[
     // Old models of Gemini put a finish reason into every response, so there it belongs
     // to the answer.
     .only(&[Api::Chat, Api::Responses, Api::Anthropic]),
+    fault(
+        "delta_twice",
+        Expected::NOTHING,
+        || Behaviour::whole().text(COUNTED).edit(Spot::FirstHolding("two"), Change::Twice),
+        "Sends a delta of the text twice, which nothing tells from a model that repeats itself.",
+    )
+    .only(UNNUMBERED)
+    .heard("one two two three four five six seven eight nine ten eleven twelve thirteen"),
+    fault(
+        "deltas_reordered",
+        Expected::NOTHING,
+        || Behaviour::whole().text(COUNTED).edit(Spot::FirstHolding("two"), Change::AfterNext),
+        "Sends two deltas of the text in the wrong order, which nothing tells.",
+    )
+    .only(UNNUMBERED)
+    .heard("one three two four five six seven eight nine ten eleven twelve thirteen"),
+    fault(
+        "delta_before_start",
+        Expected::NOTHING,
+        || {
+            Behaviour::whole().edit_in(Api::Anthropic, Spot::FirstHolding("content_block_start"), Change::AfterNext)
+        },
+        "Sends the first delta of a block before the event that opens it.",
+    )
+    .only(&[Api::Anthropic]),
     fault(
         "no_end_marker",
         Expected::NOTHING,

@@ -41,6 +41,7 @@ fn row(
         core: false,
         expected,
         wait_ms: None,
+        heard: None,
         variant_of: Some(fault),
         apis: api,
         make: Make::Value(Box::new(behaviour)),

@@ -30,6 +30,7 @@ const HEADERS: &[Spelt] = &[
     ("words", &[("retry-after", "in a while")], OWN),
     ("negative", &[("retry-after", "-5")], OWN),
     ("not_a_number", &[("retry-after", "NaN")], OWN),
+    ("minutes", &[("retry-after", "1m2s")], (62_000, 62_000)),
     ("sixty", &[("retry-after", "60")], (60_000, 60_000)),
     ("none", &[], OWN),
 ];
@@ -55,6 +56,24 @@ const BODIES: &[Told] = &[
         CHAT,
         r#"{"error":{"message":"Rate limit reached. Please try again in 1m2.5s.","type":"tokens","code":"rate_limit_exceeded"}}"#,
         (62_500, 62_500),
+    ),
+    (
+        "retry_after",
+        CHAT,
+        r#"{"error":{"message":"Too many requests","code":"rate_limit_exceeded","retry_after":1.5}}"#,
+        (1500, 1500),
+    ),
+    (
+        "retry_after_ms",
+        CHAT,
+        r#"{"error":{"message":"Too many requests","code":"rate_limit_exceeded","retry_after_ms":"2250"}}"#,
+        (2250, 2250),
+    ),
+    (
+        "resets_in_seconds",
+        CHAT,
+        r#"{"error":{"message":"Too many requests","code":"rate_limit_exceeded","resets_in_seconds":60}}"#,
+        (60_000, 60_000),
     ),
     (
         "retry_info",

@@ -2,7 +2,7 @@
 
 use super::{ANTHROPIC, CHAT, GEMINI, row};
 use crate::{
-    behaviour::{Api, Behaviour, Change, Insert, Point, Spot},
+    behaviour::{Api, Behaviour, Change, How, Insert, Point, Spot},
     catalogue::{Entry, Expected},
     content::ToolCall,
 };
@@ -25,6 +25,13 @@ pub(super) fn rows() -> Vec<Entry> {
     let mut rows = reasoning();
     rows.extend(calls());
     rows.extend([
+        row(
+            "stall_before_headers",
+            "inside_headers",
+            CHAT,
+            Expected::setup("TIMEOUT"),
+            Behaviour::whole().cut(Point::InsideHeaders, How::Silence),
+        ),
         row(
             "malformed_function_call",
             "unexpected_tool_call",
