@@ -2,31 +2,38 @@
 //! runtime and real sockets, and judged by what the server saw and the host was
 //! told.
 //!
-//! [`cell`] says what is played, [`stage`] plays it, [`judge`] says what is wrong
-//! with what came of it.
+//! [`cell`] says what is played, [`stage`] plays it, [`due`] says what has to come of
+//! it, [`judge`] says what is wrong with what did.
 
 mod cell;
+mod client;
+mod dialect;
+mod due;
 mod judge;
+mod paths;
+mod plant;
+mod row;
 mod stage;
+mod words;
 
-use std::{process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use futures_util::{StreamExt as _, stream};
+use tokio::time::Instant;
 use turnbuckle_faults::catalogue::{self, Recovery};
 
-use self::cell::{Cell, Dialect};
+use self::{
+    cell::{Cells, Choice},
+    dialect::Dialect,
+    row::Row,
+};
 use crate::{
-    counts::Tally,
     course::Outcome,
     terminal::{complain, say, table},
 };
 
 /// How many cells are played at once; most of their time is waiting.
-const AT_ONCE: usize = 4;
-
-/// A cell that takes longer hangs. Generous, so that a busy machine is no fault.
-const HUNG: Duration = Duration::from_secs(60);
+const AT_ONCE: usize = 32;
 
 /// The options of `test-faults`.
 #[derive(Debug, clap::Args)]
@@ -54,20 +61,33 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         say(list());
         return Ok(ExitCode::SUCCESS);
     }
+    let choice =
+        Choice { only: args.only.as_deref(), dialect: args.dialect, thin: false, seed: args.seed };
+    let began = Instant::now();
+    let Cells { cells, without_script } = cell::cells(choice);
     say(format_args!("seed {}\n\n{}", args.seed, Row::HEAD));
-    let rows =
-        play(cell::cells(args.only.as_deref(), args.dialect, args.seed)?, |row| say(row.line()))?;
-    let sum = tally(&rows);
+    let rows = runtime()?.block_on(row::play(cells, AT_ONCE, |row| say(row.line())));
+    let sum = row::tally(&rows);
     say("");
     rows.iter().filter_map(Row::trouble).for_each(say);
-    say(sum.line());
+    without_script.iter().for_each(|why| say(format_args!("no script: {why}")));
+    say(format_args!(
+        "{} faults, {} cells, {:.1} s\n{}",
+        catalogue::all().len(),
+        rows.len(),
+        began.elapsed().as_secs_f64(),
+        sum.line()
+    ));
     Ok(ExitCode::from(u8::from(sum.failed > 0)))
 }
 
-/// The matrix as a part of `test`.
+/// The matrix as a part of `test`: each fault once in each dialect.
 pub(crate) fn part(seed: u64) -> Result<Outcome> {
-    let rows = play(cell::cells(None, None, seed)?, |_| {})?;
-    let troubles: Vec<String> = rows.iter().filter_map(Row::trouble).collect();
+    let Cells { cells, without_script } =
+        cell::cells(Choice { only: None, dialect: None, thin: true, seed });
+    let rows = runtime()?.block_on(row::play(cells, AT_ONCE, |_| {}));
+    let mut troubles: Vec<String> = rows.iter().filter_map(Row::trouble).collect();
+    troubles.extend(without_script);
     let trouble = (!troubles.is_empty()).then(|| troubles.join("\n"));
     let note = format!(
         "{} faults in {} cells over {} dialects, seed {seed}",
@@ -75,105 +95,15 @@ pub(crate) fn part(seed: u64) -> Result<Outcome> {
         rows.len(),
         Dialect::ALL.len()
     );
-    Ok(Outcome { tally: tally(&rows), notes: vec![note], trouble })
+    Ok(Outcome { tally: row::tally(&rows), notes: vec![note], trouble })
 }
 
-/// What came of one cell.
-#[derive(Debug)]
-struct Row {
-    dialect: &'static str,
-    fault: &'static str,
-    variant: &'static str,
-    phase: String,
-    /// By the server's count.
-    attempts: String,
-    outcome: String,
-    code: String,
-    complaints: Vec<String>,
-}
-
-impl Row {
-    const HEAD: &str = "dialect    fault                      when        phase    attempts  outcome    code                        verdict";
-
-    fn line(&self) -> String {
-        let Self { dialect, fault, variant, phase, attempts, outcome, code, complaints } = self;
-        let verdict = if complaints.is_empty() { "holds" } else { "BROKEN" };
-        format!(
-            "{dialect:<10} {fault:<26} {variant:<11} {phase:<8} {attempts:>8}  {outcome:<10} {code:<27} {verdict}"
-        )
-    }
-
-    fn trouble(&self) -> Option<String> {
-        let each = self.complaints.iter().map(|complaint| format!("  - {complaint}\n"));
-        let each: String = each.collect();
-        let heading = format!("{}, {}, {}:\n", self.dialect, self.fault, self.variant);
-        (!self.complaints.is_empty()).then(|| heading + &each)
-    }
-}
-
-fn tally(rows: &[Row]) -> Tally {
-    let mut sum = Tally::default();
-    for row in rows {
-        sum += Tally::one(row.complaints.is_empty());
-    }
-    sum
-}
-
-/// Plays the cells, several at once, and reports each in its order.
-fn play(cells: Vec<Cell>, mut report: impl FnMut(&Row)) -> Result<Vec<Row>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+fn runtime() -> Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
-        .context("cannot start the async runtime")?;
-    runtime.block_on(async {
-        let mut playing = stream::iter(cells).map(play_one).buffered(AT_ONCE);
-        let mut rows = Vec::new();
-        while let Some(row) = playing.next().await {
-            report(&row);
-            rows.push(row);
-        }
-        Ok(rows)
-    })
-}
-
-async fn play_one(cell: Cell) -> Row {
-    let (dialect, fault, variant) = (cell.dialect.name(), cell.entry.name, cell.variant.name());
-    let blank = |complaint| Row {
-        dialect,
-        fault,
-        variant,
-        phase: "-".to_owned(),
-        attempts: "?".to_owned(),
-        outcome: "-".to_owned(),
-        code: "-".to_owned(),
-        complaints: vec![complaint],
-    };
-    let playing = tokio::spawn(async move {
-        let seen = tokio::time::timeout(HUNG, stage::play(&cell)).await;
-        (seen, cell)
-    });
-    let (seen, cell) = match playing.await {
-        Ok((Ok(Ok(seen)), cell)) => (seen, cell),
-        Ok((Ok(Err(error)), _)) => return blank(format!("could not be played: {error:#}")),
-        Ok((Err(_), _)) => return blank(format!("hung: no end within {} s", HUNG.as_secs())),
-        Err(_) => return blank("the client or the server broke down".to_owned()),
-    };
-    let failure = seen.first_failure();
-    let of = |field: &str| {
-        let word = failure.and_then(|failure| failure.pointer(field)?.as_str());
-        word.unwrap_or("-").to_owned()
-    };
-    Row {
-        dialect,
-        fault,
-        variant,
-        phase: of("/details/phase"),
-        attempts: seen.attempts.to_string(),
-        outcome: seen.outcome_word().to_owned(),
-        code: of("/code"),
-        complaints: judge::complaints(&cell, &seen),
-    }
+        .context("cannot start the async runtime")
 }
 
 fn list() -> String {

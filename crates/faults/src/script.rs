@@ -17,6 +17,7 @@
 //! ```
 
 mod advice;
+mod answer;
 mod dealer;
 mod dealing;
 mod error;

@@ -1,311 +1,329 @@
-//! What is played: a fault, when it strikes, and with which words.
+//! What is played: a fault, when it strikes, in which kind of step, and with which
+//! words.
 
-use anyhow::{Context as _, Result};
+use std::{fmt, time::Duration};
+
 use fastrand::Rng;
 use serde_json::json;
 use turnbuckle_faults::{
-    Needs, Script, Step,
+    Api, Needs, Script, ScriptError, Step,
     catalogue::{self, Entry, Recovery},
 };
 
-/// Words of an answer that is kept. Several are wider than a byte a character, so
-/// that every text can be cut inside one.
-const KEPT: &[&str] = &[
-    "kettle", "sang", "before", "noon", "café", "prêt", "harbour", "漢字", "drawn", "slowly",
-    "über", "bridges", "🦀", "walked", "home", "while", "naïve", "rivers", "rose",
-];
-
-/// Words of an answer that is lost. None of them may be seen again.
-const LOST: &[&str] = &[
-    "zinc",
-    "quorum",
-    "vortex",
-    "jäger",
-    "fjord",
-    "œuvre",
-    "plinth",
-    "кварц",
-    "umbra",
-    "wyvern",
-    "ξenon",
-    "gizmo",
-    "🐙",
-    "tundra",
-    "ÿttrium",
-];
-
-/// The file that the tool reads, and what is in it.
-pub(crate) const NOTES: (&str, &str) = ("notes.txt", "the kettle sang before noon\n");
-
-/// The API that client and server speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Dialect {
-    /// OpenAI Chat Completions.
-    Chat,
-    /// OpenAI Responses.
-    Responses,
-    /// Anthropic Messages.
-    Anthropic,
-    /// Gemini.
-    Gemini,
-}
-
-impl Dialect {
-    pub(crate) const ALL: &[Self] = &[Self::Chat, Self::Responses, Self::Anthropic, Self::Gemini];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Responses => "responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-        }
-    }
-
-    /// Whether the dialect can show the fault at all.
-    fn knows(self, entry: &Entry) -> bool {
-        entry.apis.iter().any(|api| api.as_str() == self.name())
-    }
-
-    /// The header that carries the key, and what stands before the key in it.
-    pub(crate) const fn key_header(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Chat | Self::Responses => ("authorization", "Bearer "),
-            Self::Anthropic => ("x-api-key", ""),
-            Self::Gemini => ("x-goog-api-key", ""),
-        }
-    }
-}
+use super::{
+    dialect::Dialect,
+    stage::{NOTES, Part, Until},
+    words,
+};
 
 /// One fault, in one situation.
 #[derive(Debug)]
 pub(crate) struct Cell {
-    pub(crate) dialect: Dialect,
     pub(crate) entry: &'static Entry,
-    pub(crate) variant: Variant,
-    pub(crate) script: Script,
-    /// What the whole answer says.
-    pub(crate) kept: String,
-    /// What a failed attempt was about to say.
-    pub(crate) lost: String,
-    /// The least and the longest wait in milliseconds that the server asks for.
-    pub(crate) wish_ms: Option<(u64, u64)>,
-    /// Sent as the key. No host may ever see it.
-    pub(crate) key: String,
+    pub(crate) when: When,
+    pub(crate) part: Part,
 }
 
-/// When the fault strikes.
+/// When the fault strikes, and what is struck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Variant {
-    /// At the first attempt; the next one is whole.
-    Once,
-    /// At every attempt.
-    Always,
-    /// Once, in the step after a tool ran.
+pub(crate) struct When {
+    pub(crate) place: Place,
+    pub(crate) strikes: Strikes,
+    pub(crate) turn: Turn,
+}
+
+/// The step that is struck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The first one.
+    First,
+    /// The one after a tool ran.
     AfterTool,
 }
 
-impl Variant {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::Always => "always",
-            Self::AfterTool => "after tool",
-        }
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Strikes {
+    /// The first attempt of the step; the next one is whole.
+    Once,
+    /// Every attempt.
+    Always,
+}
+
+/// What the step that is struck is about to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It answers with text.
+    Text,
+    /// It calls a tool that changes a file.
+    Tool,
+}
+
+impl When {
+    /// Every situation, in the order of the columns.
+    pub(crate) const ALL: &[Self] = &[
+        Self::new(Place::First, Strikes::Once, Turn::Text),
+        Self::new(Place::First, Strikes::Once, Turn::Tool),
+        Self::new(Place::First, Strikes::Always, Turn::Text),
+        Self::new(Place::First, Strikes::Always, Turn::Tool),
+        Self::new(Place::AfterTool, Strikes::Once, Turn::Text),
+        Self::new(Place::AfterTool, Strikes::Once, Turn::Tool),
+        Self::new(Place::AfterTool, Strikes::Always, Turn::Text),
+        Self::new(Place::AfterTool, Strikes::Always, Turn::Tool),
+    ];
+
+    const fn new(place: Place, strikes: Strikes, turn: Turn) -> Self {
+        Self { place, strikes, turn }
+    }
+
+    /// Whether this situation differs, for this fault, from the others.
+    fn tells_more(self, entry: &Entry) -> bool {
+        let own = entry.behaviour();
+        let in_handshake = entry.needs() == Needs::Tls && !own.carries_content();
+        let first = self.place == Place::First;
+        let text = self.turn == Turn::Text;
+        let always = self.strikes == Strikes::Always;
+        let fitting = match (own.says(), own.calls()) {
+            (false, _) => true,
+            // What it says is a part of the fault.
+            (true, calls) => text == (calls == 0),
+        };
+        let carries = own.carries_content() && !own.says();
+        fitting
+            && match entry.expected.recovery {
+                // Whether the step before left a connection to be used again is chance.
+                _ if in_handshake && !first => false,
+                // A last failure ends the prompt, however often it would come.
+                Recovery::Final => always && (text || carries || own.calls() > 0),
+                Recovery::Recoverable => true,
+                // Nothing is lost, so there is nothing to strike twice. What is sent next
+                // on a connection that was given up is chance: `chaos` plays that.
+                _ => always && (text || own.calls() > 0 || carries && !own.hangs_up()),
+            }
+    }
+}
+
+impl fmt::Display for When {
+    /// `first once text`: three words, without a space too many.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = match self.place {
+            Place::First => "first",
+            Place::AfterTool => "later",
+        };
+        let strikes = match self.strikes {
+            Strikes::Once => "once",
+            Strikes::Always => "always",
+        };
+        let turn = match self.turn {
+            Turn::Text => "text",
+            Turn::Tool => "tool",
+        };
+        write!(f, "{place} {strikes} {turn}")
     }
 }
 
 impl Cell {
-    /// Attempts by the documentation, of the whole prompt.
-    pub(crate) const fn attempts(&self) -> usize {
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.part.dialect
+    }
+
+    /// Attempts of the prompt as the catalogue documents them.
+    pub(crate) fn documented_attempts(&self) -> u32 {
         let expected = self.entry.expected;
-        let attempts = match self.variant {
-            Variant::Once => expected.attempts_if_once,
-            Variant::Always => expected.attempts_if_always,
-            Variant::AfterTool => 1 + expected.attempts_if_once,
+        let before = u32::from(self.when.place == Place::AfterTool);
+        let calls_itself = self.entry.behaviour().calls() > 0;
+        let harmless = self.entry.expected.recovery == Recovery::None;
+        let goes_on = self.when.turn == Turn::Tool && (harmless || !calls_itself);
+        let after = u32::from(goes_on && self.completes());
+        let struck = match self.when.strikes {
+            Strikes::Once => expected.attempts_if_once,
+            Strikes::Always => expected.attempts_if_always,
         };
-        attempts as usize
-    }
-
-    /// Requests of the prompt: an attempt whose TLS handshake fails makes none.
-    pub(crate) fn requests(&self) -> usize {
-        match (self.strikes_in_handshake(), self.variant) {
-            (false, _) => self.attempts(),
-            (true, Variant::Always) => 0,
-            (true, Variant::Once | Variant::AfterTool) => self.attempts() - 1,
-        }
-    }
-
-    pub(crate) fn strikes_in_handshake(&self) -> bool {
-        self.entry.needs() == Needs::Tls && !self.entry.behaviour().carries_content()
-    }
-
-    /// Whether its whole answers leave connections behind that are of no use.
-    pub(crate) fn gives_up_connections(&self) -> bool {
-        self.entry.expected.recovery == Recovery::None && self.entry.behaviour().hangs_up()
-    }
-
-    /// Attempts before the step in which the fault strikes.
-    pub(crate) const fn earlier(&self) -> usize {
-        match self.variant {
-            Variant::AfterTool => 1,
-            Variant::Once | Variant::Always => 0,
-        }
-    }
-
-    /// Calls that are made and answered.
-    pub(crate) fn calls(&self) -> usize {
-        match (self.variant, self.entry.behaviour().calls()) {
-            (Variant::AfterTool, 0) => 1,
-            (_, calls) if self.entry.expected.recovery == Recovery::None => calls,
-            _ => 0,
-        }
+        before + struck + after
     }
 
     /// Whether the prompt is to end well.
     pub(crate) fn completes(&self) -> bool {
-        self.variant != Variant::Always || self.entry.expected.recovery == Recovery::None
-    }
-
-    /// Whether the failed answer's words are known, and may not come back.
-    pub(crate) fn loses_words(&self) -> bool {
-        self.entry.expected.recovery != Recovery::None && self.entry.behaviour().carries_content()
+        completes(self.entry, self.when)
     }
 }
 
-/// Every cell of every fault in every dialect, or of one.
-pub(crate) fn cells(only: Option<&str>, dialect: Option<Dialect>, seed: u64) -> Result<Vec<Cell>> {
-    let mut cells = Vec::new();
-    let dialects = Dialect::ALL.iter().filter(|known| dialect.is_none_or(|one| one == **known));
-    for dialect in dialects {
-        for (number, entry) in (0_u64..).zip(catalogue::all().iter().chain(catalogue::variants())) {
-            if only.is_some_and(|name| name != entry.name) || !dialect.knows(entry) {
+fn completes(entry: &Entry, when: When) -> bool {
+    when.strikes == Strikes::Once || entry.expected.recovery == Recovery::None
+}
+
+/// Which cells are meant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Choice<'a> {
+    /// One fault alone.
+    pub(crate) only: Option<&'a str>,
+    pub(crate) dialect: Option<Dialect>,
+    /// Each fault once in each dialect, in turns over its situations.
+    pub(crate) thin: bool,
+    pub(crate) seed: u64,
+}
+
+/// The cells that are meant, and why some of them cannot be: a behaviour that needs
+/// other content than this matrix gives it has no script.
+#[derive(Debug)]
+pub(crate) struct Cells {
+    pub(crate) cells: Vec<Cell>,
+    pub(crate) without_script: Vec<String>,
+}
+
+pub(crate) fn cells(choice: Choice<'_>) -> Cells {
+    let (mut cells, mut without_script) = (Vec::new(), Vec::new());
+    for (turn, dialect) in Dialect::ALL.iter().copied().enumerate() {
+        if choice.dialect.is_some_and(|one| one != dialect) {
+            continue;
+        }
+        for (number, entry) in catalogue::all().iter().enumerate() {
+            if choice.only.is_some_and(|name| name != entry.name) || !dialect.knows(entry) {
                 continue;
             }
-            for variant in variants(entry) {
-                // Of its own, so that a fault played alone is played the same.
-                let mut chance = Rng::with_seed(seed.wrapping_mul(1000).wrapping_add(number));
-                let made = cell(*dialect, entry, *variant, &mut chance);
-                cells.push(made.with_context(|| format!("cannot script {}", entry.name))?);
+            // Of its own, so that a cell played alone is played the same.
+            let own = choice.seed.wrapping_mul(1000).wrapping_add(number as u64);
+            let whens = When::ALL.iter().copied().filter(|when| when.tells_more(entry));
+            let mut made = Vec::new();
+            for when in whens {
+                match cell(dialect, entry, when, &mut Rng::with_seed(own)) {
+                    Ok(cell) => made.extend(cell),
+                    Err(why) => without_script.push(format!(
+                        "{} {}, {when}: {why}",
+                        dialect.name(),
+                        entry.name
+                    )),
+                }
             }
+            if choice.thin && !made.is_empty() {
+                made = vec![made.swap_remove((turn + number) % made.len())];
+            }
+            cells.extend(made);
         }
     }
-    Ok(cells)
+    Cells { cells, without_script }
 }
 
-fn variants(entry: &Entry) -> &'static [Variant] {
-    if entry.behaviour().calls() > 0 {
-        // The call itself is what came before: a whole one is answered, and then the
-        // model is asked again.
-        return match entry.expected.recovery {
-            Recovery::None => &[Variant::AfterTool],
-            Recovery::Recoverable => &[Variant::Once, Variant::Always],
-            _ => &[Variant::Always],
-        };
-    }
-    if entry.variant_of.is_some() {
-        // One cell is enough: its fault is played in all of them.
-        return match entry.expected.recovery {
-            Recovery::Recoverable => &[Variant::Once],
-            _ => &[Variant::Always],
-        };
-    }
-    match (entry.expected.recovery, entry.expected.phase) {
-        (Recovery::Recoverable, Some("stream")) => {
-            &[Variant::Once, Variant::Always, Variant::AfterTool]
-        }
-        (Recovery::Recoverable, _) => &[Variant::Once, Variant::Always],
-        _ => &[Variant::Always],
-    }
-}
-
+/// The cell; none if the fault is one of texts, or of calls, and this is the other.
 fn cell(
     dialect: Dialect,
     entry: &'static Entry,
-    variant: Variant,
+    when: When,
     chance: &mut Rng,
-) -> Result<Cell> {
-    let (mut kept, lost) = (sentence(KEPT, chance), sentence(LOST, chance));
-    let own = entry.behaviour();
-    if let (Recovery::None, 0, Some(text)) =
-        (entry.expected.recovery, own.calls(), entry.heard.or(own.said_text()))
-    {
-        text.clone_into(&mut kept);
-    }
-    let wish_ms = (entry.name == "rate_limit").then(|| chance.u64(100..3000));
-    let said = if entry.expected.recovery == Recovery::None { &kept } else { &lost };
-    let fault = fault(entry, said, wish_ms, chance);
-    let wish_ms = entry.wait_ms.or(wish_ms.map(|wish| (wish, wish)));
-    let whole = Step::named("whole")?.text(&kept);
-    let read = Step::named("whole")?.tool_call("Read", &json!({"path": NOTES.0}));
-    let steps = match variant {
-        Variant::Once => vec![fault, whole],
-        Variant::Always => vec![fault],
-        Variant::AfterTool if own.calls() > 0 => vec![fault, whole],
-        Variant::AfterTool => vec![read, fault, whole],
-    };
+) -> Result<Option<Cell>, ScriptError> {
+    let (kept, lost) = (words::kept(chance), words::lost(chance));
+    let wish_ms = chance.u64(100..3000);
+    let at_event = chance.usize(1..=lost.split(' ').count());
     let key = format!("sk-canary-{:016x}", chance.u64(..));
-    Ok(Cell { dialect, entry, variant, script: Script::new(steps)?, kept, lost, wish_ms, key })
+
+    let harmless = entry.expected.recovery == Recovery::None;
+    let calls_itself = entry.behaviour().calls() > 0;
+    let write = |path: &str, content: &str| json!({"path": path, "content": content});
+    let said = |step: Step, file: &str, text: &str| match when.turn {
+        Turn::Tool if !calls_itself => step.tool_call("Write", &write(file, text)),
+        _ => step.text(text),
+    };
+    let whole = || Step::named("whole");
+    let mut steps = Vec::new();
+    if when.place == Place::AfterTool {
+        steps.push(whole()?.tool_call("Read", &json!({"path": NOTES.0})));
+    }
+    let (file, text) = if harmless { ("kept.txt", &kept) } else { ("lost.txt", &lost) };
+    let struck = set(entry, wish_ms, |step| said(step, file, text));
+    if ![dialect.api(), Api::Chat].into_iter().all(|api| struck.strikes_in(api)) {
+        return Ok(None);
+    }
+    steps.push(at(struck, at_event)?);
+    let completes = completes(entry, when);
+    if when.strikes == Strikes::Once {
+        steps.push(said(whole()?, "kept.txt", &kept));
+    }
+    if when.turn == Turn::Tool && completes && (harmless || !calls_itself) {
+        let last = if harmless && !calls_itself {
+            set(entry, wish_ms, |step| step.text(&kept))
+        } else {
+            whole()?.text(&kept)
+        };
+        let fits = [dialect.api(), Api::Chat].into_iter().all(|api| last.strikes_in(api));
+        steps.push(if fits { last } else { whole()?.text(&kept) });
+    }
+    let until = Until::Prompts(if completes { 2 } else { 1 });
+    let part = Part { dialect, script: Script::new(steps)?, key, until };
+    Ok(Some(Cell { entry, when, part }))
 }
 
-fn fault(entry: &'static Entry, said: &str, wish_ms: Option<u64>, chance: &mut Rng) -> Step {
-    let behaviour = entry.behaviour();
+/// The step of a fault, as far as it takes what is set.
+fn set(entry: &'static Entry, wish_ms: u64, said: impl FnOnce(Step) -> Step) -> Step {
     let mut step = Step::from_entry(entry);
-    let says = behaviour.says();
-    if behaviour.carries_content() && !says {
-        step = step.text(said);
+    if step.asked_wait().is_some() && entry.expected.recovery == Recovery::Recoverable {
+        step = step.retry_after(Duration::from_millis(wish_ms));
     }
-    if behaviour.names_an_event() && !says {
-        // The first event opens the message; then one comes for each word.
-        step = step.at_event(chance.usize(1..=said.split(' ').count()));
-    }
-    match wish_ms {
-        Some(wish) => step.retry_after(std::time::Duration::from_millis(wish)),
-        None => step,
-    }
+    let own = entry.behaviour();
+    if own.carries_content() && !own.says() { said(step) } else { step }
 }
 
-/// Fourteen words or more, so that each is an event; every other one is wide
-/// somewhere in the list, so one is always among them.
-fn sentence(words: &[&str], chance: &mut Rng) -> String {
-    let count = chance.usize(14..30);
-    let start = chance.usize(..words.len());
-    let words: Vec<&str> = words.iter().copied().cycle().skip(start).take(count).collect();
-    words.join(" ")
+/// The step with its fault at this event, or at the last one of the answer before the
+/// one that completes it: after that, nothing is wrong any more.
+pub(super) fn at(step: Step, event: usize) -> Result<Step, ScriptError> {
+    if !step.behaviour().names_an_event() {
+        return Ok(step);
+    }
+    let exists = |event| Script::new(vec![step.clone().at_event(event)]);
+    let last = (1..=event).rev().find(|event| exists(event + 1).is_ok());
+    match last {
+        Some(event) => Ok(step.at_event(event)),
+        None => exists(1).map(|_| step.at_event(1)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn all(seed: u64) -> Vec<Cell> {
+        let choice = Choice { only: None, dialect: Some(Dialect::Chat), thin: false, seed };
+        cells(choice).cells
+    }
+
     #[test]
-    fn any_seed_gives_a_script_that_can_be_served() {
-        for seed in (0..40).chain([u64::MAX]) {
-            assert!(cells(None, Some(Dialect::Chat), seed).unwrap().len() > 30, "{seed}");
+    fn any_seed_gives_every_cell_a_script() {
+        for seed in (0..20).chain([u64::MAX]) {
+            let choice = Choice { only: None, dialect: None, thin: false, seed };
+            let Cells { cells, without_script } = cells(choice);
+            assert!(cells.len() > 8 * catalogue::all().len(), "{seed}: {}", cells.len());
+            assert_eq!(without_script, [""; 0], "{seed}");
         }
     }
 
     #[test]
     fn the_same_seed_plays_the_same_and_another_does_not() {
-        let scripts = |seed| {
-            let cells = cells(None, Some(Dialect::Chat), seed).unwrap();
-            cells.into_iter().map(|cell| cell.script).collect::<Vec<_>>()
-        };
+        let scripts = |seed| all(seed).into_iter().map(|cell| cell.part.script).collect::<Vec<_>>();
         assert_eq!(scripts(7), scripts(7));
         assert_ne!(scripts(7), scripts(8));
     }
 
     #[test]
     fn a_fault_played_alone_is_played_as_among_the_others() {
-        let alone = cells(Some("stall"), Some(Dialect::Chat), 3).unwrap();
-        let among = cells(None, Some(Dialect::Chat), 3).unwrap();
+        let choice =
+            Choice { only: Some("stall"), dialect: Some(Dialect::Chat), thin: false, seed: 3 };
+        let alone = cells(choice).cells;
+        let among = all(3);
         let among: Vec<_> = among.iter().filter(|cell| cell.entry.name == "stall").collect();
-        assert_eq!(alone.len(), 3);
-        assert!(alone.iter().zip(among).all(|(a, b)| a.script == b.script && a.key == b.key));
+        assert_eq!(alone.len(), When::ALL.len());
+        let same =
+            |(a, b): (&Cell, &Cell)| a.part.script == b.part.script && a.part.key == b.part.key;
+        assert!(alone.iter().zip(among).all(same));
     }
 
     #[test]
-    fn kept_and_lost_words_differ() {
-        assert!(KEPT.iter().all(|word| !LOST.contains(word)));
+    fn the_thin_matrix_has_each_fault_once_in_each_dialect() {
+        let choice = Choice { only: None, dialect: None, thin: true, seed: 1 };
+        let thin = cells(choice).cells;
+        let due: usize = Dialect::ALL
+            .iter()
+            .map(|dialect| catalogue::all().iter().filter(|entry| dialect.knows(entry)).count())
+            .sum();
+        assert_eq!(thin.len(), due);
+        let situations = When::ALL.iter().filter(|when| thin.iter().any(|c| c.when == **when));
+        assert_eq!(situations.count(), When::ALL.len(), "over the dialects, each situation");
     }
 }

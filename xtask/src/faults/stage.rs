@@ -1,28 +1,30 @@
-//! Plays a cell: a fault server, the real client, the real runtime, and notes of
-//! everything that was seen.
+//! Plays a script: a fault server, the real client, the real runtime and tools, and
+//! notes of everything that was seen.
 
-use std::{num::NonZeroU32, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fs, num::NonZeroU32, path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, bail};
 use secrecy::SecretString;
 use serde_json::Value;
+use tokio::time::Instant;
 use turnbuckle_diagnostics::Redactor;
-use turnbuckle_faults::{Ended, FaultServer, RecordedRequest};
-use turnbuckle_providers::{
-    Clocks, Provider,
-    anthropic::Anthropic,
-    gemini::Gemini,
-    openai_chat::OpenAiChat,
-    openai_responses::OpenAiResponses,
-    transport::{HttpTransport, ReqwestTransport},
-};
-use turnbuckle_runtime::{MemoryStore, PromptOutcome, Runtime, Session};
+use turnbuckle_faults::{Ended, FaultServer, RecordedRequest, Script, catalogue};
+use turnbuckle_providers::Clocks;
+use turnbuckle_runtime::{MemoryStore, Runtime, Session};
 use turnbuckle_tools::{
-    ToolSet,
+    DenyAll, PermissionMode, ToolSet,
     builtin::{self, Workspace},
 };
 
-use super::cell::{Cell, Dialect, NOTES};
+use super::{
+    client::{self, Client},
+    dialect::Dialect,
+    due,
+    plant::Plant,
+};
+
+/// The file that the tool reads, and what is in it.
+pub(crate) const NOTES: (&str, &str) = ("notes.txt", "the kettle sang before noon\n");
 
 /// Waits between attempts are this much shorter than the policy says; what the
 /// events say is not.
@@ -35,165 +37,206 @@ const SHORT: Duration = Duration::from_millis(1500);
 /// How long the end of the last exchange may take to reach the server's record.
 const SETTLED: Duration = Duration::from_secs(10);
 
-/// What was seen of a cell.
+/// What is played.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
-    /// The events of the prompt, as a host reads them.
-    pub(crate) events: Vec<Value>,
-    pub(crate) outcome: Value,
-    /// Attempts by the server's count, when the prompt had ended.
-    pub(crate) attempts: usize,
-    /// Every request, that of the follow-up prompt included.
-    pub(crate) requests: Vec<RecordedRequest>,
-    /// The outcome of a second prompt, if one followed; its request is the last.
-    pub(crate) follow_up: Option<Value>,
-    /// Everything that a host, a log or a person can get to see.
-    pub(crate) told: String,
+pub(crate) struct Part {
+    pub(crate) dialect: Dialect,
+    pub(crate) script: Script,
+    /// Sent as the key. No host may ever see it.
+    pub(crate) key: String,
+    pub(crate) until: Until,
 }
 
-impl Seen {
+/// How long a session goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// For so many prompts.
+    Prompts(usize),
+    /// Until every step of the script was met, and for one prompt more.
+    Played,
+}
+
+/// What was seen.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) prompts: Vec<Told>,
+    /// Attempts by the server's count.
+    pub(crate) dealt: usize,
+    /// Connections by the server's count: all, and those left at the end.
+    pub(crate) connections: (usize, usize),
+    pub(crate) requests: Vec<RecordedRequest>,
+    /// The files of the workspace at the end.
+    pub(crate) files: BTreeMap<String, String>,
+    /// Everything that a host, a log or a person can get to see.
+    pub(crate) told: String,
+    pub(crate) took: Duration,
+}
+
+/// What a host is told of one prompt.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub(crate) events: Vec<Value>,
+    /// When each event came, from the start of the session.
+    pub(crate) at: Vec<Duration>,
+    pub(crate) outcome: Value,
+}
+
+impl Told {
     /// `completed`, `failed` or `aborted`.
     pub(crate) fn outcome_word(&self) -> &str {
         self.outcome.get("outcome").and_then(Value::as_str).unwrap_or("-")
     }
 
+    pub(crate) fn attempts(&self) -> usize {
+        let told = self.outcome.get("attempts").and_then(Value::as_u64);
+        told.and_then(|told| usize::try_from(told).ok()).unwrap_or(0)
+    }
+}
+
+impl Seen {
     /// The failure of the first attempt that failed.
     pub(crate) fn first_failure(&self) -> Option<&Value> {
-        self.events.iter().find_map(|event| event.get("failure"))
+        let mut events = self.prompts.iter().flat_map(|told| &told.events);
+        events.find_map(|event| event.get("failure"))
     }
 }
 
-/// Plays the cell's prompt, and a second one if that is to end well, to see what
-/// is remembered of the first.
-pub(crate) async fn play(cell: &Cell) -> Result<Seen> {
-    let server = FaultServer::start_anywhere(cell.script.clone()).await?;
+/// Plays a session, one prompt after another.
+pub(crate) async fn play(part: &Part, plant: Option<Plant>) -> Result<Seen> {
+    let due = due::foretell(&part.script, part.until, &[]);
+    if due.endless {
+        bail!("the script never ends: let its last step answer with text and call no tool");
+    }
+    let began = Instant::now();
+    let server = FaultServer::start_anywhere(part.script.clone()).await?;
     let folder = tempfile::tempdir().context("cannot make a workspace")?;
-    std::fs::write(folder.path().join(NOTES.0), NOTES.1).context("cannot write the notes")?;
-    let runtime = runtime(cell, &server, folder.path())?;
+    fs::write(folder.path().join(NOTES.0), NOTES.1).context("cannot write the notes")?;
+    let runtime = runtime(part, &server, folder.path(), plant)?;
     let mut session = runtime.session(MemoryStore::new());
 
-    let (events, outcome) = prompt(&mut session, "What do the notes say?").await?;
-    let attempts = server.attempts();
-    let mut told = format!("{events:?} {outcome:?}");
-    if let Some(failure) = &outcome.failure {
-        told.push_str(&format!(" {failure} {failure:?}"));
-    }
-    let outcome = serde_json::to_value(outcome)?;
-    told.push_str(&outcome.to_string());
-
-    let follow_up = match cell.completes() {
-        true => Some(serde_json::to_value(prompt(&mut session, "And then?").await?.1)?),
-        false => None,
+    let mut seen = Seen {
+        prompts: Vec::new(),
+        dealt: 0,
+        connections: (0, 0),
+        requests: Vec::new(),
+        files: BTreeMap::new(),
+        told: String::new(),
+        took: Duration::ZERO,
     };
-    told.push_str(&format!("{runtime:?} {session:?}"));
-    drop(session);
+    for number in 1..=due.prompts.len() {
+        let text = format!("Question {number}: what now?");
+        let told = prompt(&mut session, &text, began, &mut seen).await?;
+        seen.prompts.push(told);
+    }
+    seen.dealt = server.attempts();
+    seen.told.push_str(&format!("{runtime:?} {session:?}"));
+    drop((session, runtime));
     settle(&server).await;
-    let requests = server.stop().await;
-    Ok(Seen { events, outcome, attempts, requests, follow_up, told })
+    seen.connections = (server.connections(), server.open_connections());
+    seen.requests = server.stop().await;
+    seen.files = files(folder.path())?;
+    seen.took = began.elapsed();
+    if let Some(plant) = plant {
+        plant.tamper(&mut seen);
+    }
+    Ok(seen)
 }
 
-fn runtime(cell: &Cell, server: &FaultServer, folder: &std::path::Path) -> Result<Runtime> {
-    let redactor = Arc::new(Redactor::new([SecretString::from(cell.key.clone())]));
-    let clocks = clocks(cell);
-    // On this machine, whatever proxy the environment names.
-    let mut transport = ReqwestTransport::builder(&clocks).direct();
-    if let Some(authority) = server.ca_pem() {
-        transport = transport.root_certificates_pem(authority);
-    }
-    let transport = transport.build().context("cannot set up the transport")?;
-    let provider = provider(cell, server, clocks, Arc::new(transport), redactor.clone())?;
+fn runtime(
+    part: &Part,
+    server: &FaultServer,
+    folder: &Path,
+    plant: Option<Plant>,
+) -> Result<Runtime> {
+    let redactor = Arc::new(Redactor::new([SecretString::from(part.key.clone())]));
+    let provider = client::provider(Client {
+        dialect: part.dialect,
+        url: server.base_url(),
+        authority: server.ca_pem(),
+        key: &part.key,
+        clocks: clocks(&part.script),
+        redactor: redactor.clone(),
+    })?;
     let workspace = Workspace::open(folder).context("cannot open the workspace")?;
     let tools = builtin::tools(&workspace).into_iter().fold(ToolSet::new(), ToolSet::with);
-    Ok(Runtime::builder(provider, "a-model")
+    let mut builder = Runtime::builder(provider, "a-model")
         .system(builtin::SYSTEM_PROMPT)
-        .tools(tools)
+        .tools(tools.with_permissions(PermissionMode::Auto, Arc::new(DenyAll)))
         .redactor(redactor)
-        .wait_divisor(WAIT_DIVISOR)
-        .build())
-}
-
-/// The real client of the cell's dialect.
-fn provider(
-    cell: &Cell,
-    server: &FaultServer,
-    clocks: Clocks,
-    transport: Arc<dyn HttpTransport>,
-    redactor: Arc<Redactor>,
-) -> Result<Arc<dyn Provider>> {
-    let (url, key) = (server.base_url(), cell.key.clone());
-    Ok(match cell.dialect {
-        Dialect::Chat => Arc::new(
-            OpenAiChat::builder(url)
-                .api_key(key)
-                .clocks(clocks)
-                .transport(transport)
-                .redactor(redactor)
-                .build()?,
-        ),
-        Dialect::Responses => Arc::new(
-            OpenAiResponses::builder()
-                .base_url(url)
-                .api_key(key)
-                .clocks(clocks)
-                .transport(transport)
-                .redactor(redactor)
-                .build()?,
-        ),
-        Dialect::Anthropic => Arc::new(
-            Anthropic::builder()
-                .base_url(url)
-                .api_key(key)
-                .clocks(clocks)
-                .transport(transport)
-                .redactor(redactor)
-                .build()?,
-        ),
-        Dialect::Gemini => Arc::new(
-            Gemini::builder()
-                .base_url(url)
-                .api_key(key)
-                .clocks(clocks)
-                .transport(transport)
-                .redactor(redactor)
-                .build()?,
-        ),
-    })
+        // What a history made smaller leaves out is for the simulator to play.
+        .without_compaction()
+        .wait_divisor(WAIT_DIVISOR);
+    if let Some(policy) = plant.and_then(Plant::policy) {
+        builder = builder.policy(policy);
+    }
+    Ok(builder.build())
 }
 
 /// A server that falls silent runs into a short clock, the others into none.
-fn clocks(cell: &Cell) -> Clocks {
-    let clocks = Clocks::default();
-    match (cell.entry.expected.code, cell.entry.expected.phase) {
-        (Some("TIMEOUT"), Some("request")) => Clocks { first_event: SHORT, ..clocks },
-        (Some("TIMEOUT"), _) => {
-            Clocks { first_event: SHORT, byte_idle: SHORT, progress_idle: SHORT, ..clocks }
+fn clocks(script: &Script) -> Clocks {
+    let mut clocks = Clocks::default();
+    for entry in script.steps().iter().filter_map(|step| catalogue::find(step.name()?)) {
+        match (entry.expected.code, entry.expected.phase) {
+            (Some("TIMEOUT"), Some("request")) => clocks.first_event = SHORT,
+            (Some("TIMEOUT"), _) => {
+                clocks.first_event = SHORT;
+                clocks.byte_idle = SHORT;
+                // Later, so that it is not this one that cuts what is merely silent.
+                clocks.progress_idle = SHORT + SHORT / 2;
+            }
+            _ if entry.behaviour().falls_silent() => clocks.error_body = SHORT,
+            _ => {}
         }
-        _ if cell.entry.behaviour().falls_silent() => Clocks { error_body: SHORT, ..clocks },
-        _ => clocks,
     }
+    clocks
 }
 
-async fn prompt(session: &mut Session, text: &str) -> Result<(Vec<Value>, PromptOutcome)> {
+async fn prompt(
+    session: &mut Session,
+    text: &str,
+    began: Instant,
+    seen: &mut Seen,
+) -> Result<Told> {
     let mut prompt = session.prompt(text);
-    let mut events = Vec::new();
+    let (mut events, mut at) = (Vec::new(), Vec::new());
     while let Some(event) = prompt.next().await {
+        at.push(began.elapsed());
+        seen.told.push_str(&format!("{event:?}\n"));
         events.push(serde_json::to_value(event)?);
     }
-    match prompt.ended() {
-        Some(outcome) => Ok((events, outcome.clone())),
-        None => bail!("the events ended, and the prompt did not"),
+    let Some(outcome) = prompt.ended().cloned() else {
+        bail!("the events ended, and the prompt did not");
+    };
+    seen.told.push_str(&format!("{outcome:?}\n"));
+    if let Some(failure) = &outcome.failure {
+        seen.told.push_str(&format!("{failure} {failure:?}\n"));
     }
+    let outcome = serde_json::to_value(outcome)?;
+    seen.told.push_str(&outcome.to_string());
+    Ok(Told { events, at, outcome })
 }
 
-/// Waits until the server knows how every exchange ended.
+/// Waits until the server knows how every exchange ended, and its connections are
+/// closed.
 async fn settle(server: &FaultServer) {
     let under_way =
         |request: &RecordedRequest| matches!(request.ended, Ended::Open | Ended::Silence);
     let settled = async {
-        while server.requests().iter().any(under_way) {
+        while server.open_connections() > 0 || server.requests().iter().any(under_way) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    // One that is still open then is seen in the record.
+    // What is still open then is seen in the record.
     let _ = tokio::time::timeout(SETTLED, settled).await;
+}
+
+fn files(folder: &Path) -> Result<BTreeMap<String, String>> {
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).context("cannot list the workspace")? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let text = fs::read(&path).with_context(|| format!("cannot read {name}"))?;
+        files.insert(name, String::from_utf8_lossy(&text).into_owned());
+    }
+    Ok(files)
 }

@@ -2,66 +2,103 @@
 
 use serde_json::json;
 
-use super::*;
-use crate::faults::{cell, stage};
+use turnbuckle_faults::Ended;
 
-async fn played(fault: &str, variant: Variant) -> (Cell, Seen) {
-    let cells = cell::cells(Some(fault), Some(cell::Dialect::Chat), 1).unwrap();
-    let cell = cells.into_iter().find(|cell| cell.variant == variant).unwrap();
-    let seen = stage::play(&cell).await.unwrap();
-    assert_eq!(complaints(&cell, &seen), [""; 0], "holds before it is broken");
-    (cell, seen)
+use super::*;
+use crate::faults::{
+    cell::{Choice, cells},
+    dialect::Dialect,
+    stage,
+};
+
+async fn played(fault: &str, when: &str) -> (Part, Seen) {
+    let choice = Choice { only: Some(fault), dialect: Some(Dialect::Chat), thin: false, seed: 1 };
+    let cells = cells(choice).cells;
+    let cell = cells.into_iter().find(|cell| cell.when.to_string() == when).unwrap();
+    let seen = stage::play(&cell.part, None).await.unwrap();
+    assert_eq!(complaints(&cell.part, &seen), [""; 0], "holds before it is broken");
+    (cell.part, seen)
 }
 
-fn position(seen: &Seen, wanted: &str) -> usize {
-    seen.events.iter().position(|event| kind(event) == wanted).unwrap()
+fn events(seen: &mut Seen) -> &mut Vec<Value> {
+    &mut seen.prompts[0].events
+}
+
+fn position(seen: &mut Seen, wanted: &str) -> usize {
+    events(seen).iter().position(|event| kind(event) == wanted).unwrap()
+}
+
+fn last(seen: &mut Seen, wanted: &str) -> usize {
+    events(seen).iter().rposition(|event| kind(event) == wanted).unwrap()
 }
 
 type Breakage = (fn(&mut Seen), &'static str);
 
 #[track_caller]
-fn check(cell: &Cell, seen: &Seen, breakages: &[Breakage]) {
+fn check(part: &Part, seen: &Seen, breakages: &[Breakage]) {
     for (break_it, expected) in breakages {
         let mut broken = seen.clone();
         break_it(&mut broken);
-        let found = complaints(cell, &broken);
+        let found = complaints(part, &broken);
         assert!(found.iter().any(|c| c.contains(expected)), "{expected:?} not in {found:#?}");
     }
 }
 
 #[tokio::test]
 async fn a_broken_promise_of_a_recovered_answer_is_missed() {
-    let (cell, seen) = played("cut_inside_character", Variant::AfterTool).await;
+    let (part, seen) = played("cut_inside_character", "later once text").await;
     let breakages: &[Breakage] = &[
-        (|seen| seen.attempts += 1, "the server saw 4 attempts, documented are 3"),
-        (|seen| seen.outcome["attempts"] = json!(2), "the client tells Some(2) attempts"),
-        (|seen| seen.events.push(seen.events.last().unwrap().clone()), "2 agent_end"),
-        (|seen| drop(seen.events.remove(1)), "seq has a gap"),
+        (|seen| seen.dealt += 1, "the server saw 5 attempts, documented are 4"),
+        (|seen| seen.requests[1].step = Some(1), "the server played the steps [1, 1, 3, 3]"),
+        (|seen| seen.connections.0 = 5, "5 connections for 4 attempts"),
+        (|seen| seen.connections.1 = 1, "1 connections are left open at the end"),
+        (|seen| drop(seen.prompts.pop()), "1 prompts were played, 2 are due"),
+        (
+            |seen| seen.prompts[0].outcome["attempts"] = json!(2),
+            "the client tells 2 attempts, due are 3",
+        ),
+        (
+            |seen| {
+                let last = events(seen).last().unwrap().clone();
+                events(seen).push(last);
+            },
+            "2 agent_end",
+        ),
+        (|seen| drop(events(seen).remove(1)), "seq has a gap"),
+        (
+            |seen| {
+                let at = position(seen, "turn_end");
+                events(seen).remove(at);
+            },
+            "a step begins inside of one",
+        ),
         (
             |seen| {
                 let at = position(seen, "message_restart");
-                seen.events.remove(at);
+                events(seen).remove(at);
             },
             "told further although what was told is void",
         ),
         (
             |seen| {
                 let at = position(seen, "message_restart");
-                seen.events[at]["messageId"] = json!("another");
+                events(seen)[at]["messageId"] = json!("another");
             },
             "another restarts for nothing",
         ),
         (
             |seen| {
-                let at = seen.events.iter().rposition(|e| kind(e) == "message_end").unwrap();
-                seen.events.insert(at, seen.events[at].clone());
+                let at = last(seen, "message_end");
+                let end = events(seen)[at].clone();
+                events(seen).insert(at, end);
             },
             "ends and has not begun",
         ),
         (
             |seen| {
-                let at = seen.events.iter().rposition(|e| kind(e) == "message_update").unwrap();
-                seen.events.insert(at, seen.events[at].clone());
+                let at = last(seen, "message_update");
+                let delta = events(seen)[at].clone();
+                events(seen).insert(at, delta);
             },
             "was told",
         ),
@@ -69,53 +106,60 @@ async fn a_broken_promise_of_a_recovered_answer_is_missed() {
             |seen| {
                 // Gives up on the message and tells the answer under a new id.
                 let at = position(seen, "message_restart");
-                let mut end = seen.events[at].clone();
+                let mut end = events(seen)[at].clone();
                 end["type"] = json!("message_end");
-                seen.events.insert(at, end);
-                seen.events[at + 1]["type"] = json!("message_start");
+                events(seen).insert(at, end);
+                events(seen)[at + 1]["type"] = json!("message_start");
             },
             "1 messages ended with a failure, at most 0 may",
         ),
         (
             |seen| {
                 let at = position(seen, "retry_scheduled");
-                seen.events[at]["delayMs"] = json!(749);
+                events(seen)[at]["delayMs"] = json!(749);
             },
             "waits Some(749) ms, documented are 750 to 750",
         ),
         (
             |seen| {
                 let at = position(seen, "retry_scheduled");
-                seen.events[at]["budget"] = json!("setup");
+                events(seen)[at]["budget"] = json!("setup");
             },
             "the budget is setup, documented is stream",
         ),
         (
             |seen| {
                 let at = position(seen, "retry_started");
-                seen.events.remove(at);
+                events(seen).remove(at);
             },
             "a retry was announced and did not begin",
         ),
-        (|seen| seen.outcome["text"] = json!("something else"), "the outcome says"),
-        (|seen| seen.outcome["outcome"] = json!("failed"), "the prompt failed, due is completed"),
+        (
+            |seen| seen.prompts[0].outcome["retries"][0]["delayMs"] = json!(1),
+            "retry 1 is another one in the outcome",
+        ),
+        (|seen| seen.prompts[0].outcome["text"] = json!("something else"), "the outcome says"),
+        (
+            |seen| seen.prompts[0].outcome["outcome"] = json!("failed"),
+            "the prompt failed, due is completed",
+        ),
         (
             |seen| seen.requests[2].body["messages"] = json!([]),
             "request 3 asks something else than request 2",
         ),
         (
             |seen| {
-                seen.requests[3].body["messages"] = json!([{"role": "assistant", "content": "x"}])
+                seen.requests[3].body["messages"] = json!([{"role": "assistant", "content": "x"}]);
             },
-            "the next prompt remembers the answer 0 times",
+            "request 4 remembers",
         ),
         (
-            |seen| seen.follow_up.as_mut().unwrap()["attempts"] = json!(2),
-            "the next prompt took Some(2) attempts, at most 1 are due",
+            |seen| seen.prompts[1].outcome["attempts"] = json!(2),
+            "prompt 2: the client tells 2 attempts, due are 1",
         ),
         (
-            |seen| seen.follow_up.as_mut().unwrap()["outcome"] = json!("failed"),
-            "the next prompt ended (\"failed\"",
+            |seen| seen.prompts[1].outcome["outcome"] = json!("failed"),
+            "prompt 2: the prompt failed",
         ),
         (|seen| seen.requests[1].ended = Ended::Stopped, "request 2 is left Stopped"),
         (
@@ -125,52 +169,79 @@ async fn a_broken_promise_of_a_recovered_answer_is_missed() {
         (
             |seen| {
                 let at = position(seen, "tool_execution_start");
-                seen.events.insert(at, seen.events[at].clone());
+                let start = events(seen)[at].clone();
+                events(seen).insert(at, start);
             },
             "2 tools began",
         ),
+        (
+            |seen| {
+                let failure = events(seen)
+                    .iter()
+                    .find_map(|event| event.pointer("/failure/message"))
+                    .unwrap()
+                    .clone();
+                seen.requests[3].body["so_far"] = failure;
+            },
+            "request 4 repeats the failure",
+        ),
     ];
-    check(&cell, &seen, breakages);
+    check(&part, &seen, breakages);
 
     let mut leaking = seen.clone();
-    let lost = cell.lost.split(' ').next().unwrap();
+    let answer = part.script.steps()[1].answer();
+    let lost = answer.split(' ').find(|word| word.len() > 3).unwrap();
     leaking.requests[3].body["messages"][0]["content"] = json!(format!("so far: {lost}"));
-    let found = complaints(&cell, &leaking);
+    let found = complaints(&part, &leaking);
     assert!(found.iter().any(|c| c.contains("of a failed answer")), "{found:#?}");
 }
 
 #[tokio::test]
-async fn a_broken_promise_of_a_final_failure_is_missed() {
-    let (cell, seen) = played("unauthorized", Variant::Always).await;
+async fn a_call_of_a_failed_answer_that_runs_is_missed() {
+    let (part, seen) = played("end_before_terminal", "first once tool").await;
+    assert_eq!(seen.files.keys().collect::<Vec<_>>(), ["kept.txt", "notes.txt"]);
     let breakages: &[Breakage] = &[
-        (|seen| seen.attempts = 2, "the server saw 2 attempts, documented are 1"),
+        (|seen| drop(seen.files.insert("lost.txt".into(), "zinc".into())), "the files are"),
+        (|seen| drop(seen.files.remove("kept.txt")), "the files are"),
         (
-            |seen| seen.outcome["failure"]["code"] = json!("PROVIDER_ERROR"),
+            |seen| {
+                let at = position(seen, "tool_execution_end");
+                events(seen)[at]["ok"] = json!(false);
+            },
+            "1 tools began and 0 did what was asked, due is 1",
+        ),
+        (
+            |seen| {
+                let at = position(seen, "tool_execution_start");
+                events(seen)[at]["arguments"]["path"] = json!("lost.txt");
+            },
+            "1 tools began and 1 did what was asked",
+        ),
+    ];
+    check(&part, &seen, breakages);
+}
+
+#[tokio::test]
+async fn a_broken_promise_of_a_final_failure_is_missed() {
+    let (part, seen) = played("unauthorized", "first always text").await;
+    let breakages: &[Breakage] = &[
+        (|seen| seen.dealt = 2, "the server saw 2 attempts, documented are 1"),
+        (
+            |seen| seen.prompts[0].outcome["failure"]["code"] = json!("PROVIDER_ERROR"),
             "the final code is PROVIDER_ERROR, documented is PROVIDER_UNAUTHORIZED",
         ),
         (
             |seen| {
                 let at = position(seen, "error");
-                seen.events.remove(at);
+                events(seen).remove(at);
             },
             "0 error events",
         ),
     ];
-    check(&cell, &seen, breakages);
+    check(&part, &seen, breakages);
 
     let mut leaking = seen.clone();
-    leaking.outcome["failure"]["message"] = json!("no");
-    leaking.told.push_str(&cell.key);
-    let found = complaints(&cell, &leaking);
+    leaking.told.push_str(&part.key);
+    let found = complaints(&part, &leaking);
     assert!(found.iter().any(|c| c.contains("the key can be seen")), "{found:#?}");
-}
-
-#[test]
-fn the_documented_waits_are_those_of_the_design() {
-    assert_eq!(documented_wait("stream", 0, Some((9, 9))), (750, 750));
-    assert_eq!(documented_wait("setup", 0, None), (500, 625));
-    assert_eq!(documented_wait("capacity", 0, None), (2000, 2500));
-    assert_eq!(documented_wait("capacity", 3, None), (16_000, 20_000));
-    assert_eq!(documented_wait("capacity", 4, None), (30_000, 30_000));
-    assert_eq!(documented_wait("capacity", 4, Some((1234, 1234))), (1234, 1234));
 }
