@@ -16,6 +16,10 @@ use super::{
     words,
 };
 
+/// Faults of so many bytes that one situation of each has to do, and few at once.
+pub(super) const HEAVY: &[&str] =
+    &["huge_line", "large_line", "answer_too_large", "error_body_huge", "comment_flood"];
+
 /// One fault, in one situation.
 #[derive(Debug)]
 pub(crate) struct Cell {
@@ -82,12 +86,20 @@ impl When {
         let first = self.place == Place::First;
         let text = self.turn == Turn::Text;
         let always = self.strikes == Strikes::Always;
+        if HEAVY.contains(&entry.name) && (!first || !text) {
+            return false;
+        }
         let fitting = match (own.says(), own.calls()) {
             (false, _) => true,
             // What it says is a part of the fault.
             (true, calls) => text == (calls == 0),
         };
         let carries = own.carries_content() && !own.says();
+        if entry.variant_of.is_some() {
+            // One cell is enough: its fault is played in all of them.
+            let once = entry.expected.recovery == Recovery::Recoverable;
+            return fitting && first && (text || own.calls() > 0) && always != once;
+        }
         fitting
             && match entry.expected.recovery {
                 // Whether the step before left a connection to be used again is chance.
@@ -122,6 +134,10 @@ impl fmt::Display for When {
 }
 
 impl Cell {
+    pub(crate) fn is_heavy(&self) -> bool {
+        HEAVY.contains(&self.entry.name)
+    }
+
     pub(crate) fn dialect(&self) -> Dialect {
         self.part.dialect
     }
@@ -170,14 +186,20 @@ pub(crate) struct Cells {
     pub(crate) without_script: Vec<String>,
 }
 
+/// Every fault, and then every row of one.
+fn entries() -> impl Iterator<Item = &'static Entry> {
+    catalogue::all().iter().chain(catalogue::variants())
+}
+
 pub(crate) fn cells(choice: Choice<'_>) -> Cells {
     let (mut cells, mut without_script) = (Vec::new(), Vec::new());
     for (turn, dialect) in Dialect::ALL.iter().copied().enumerate() {
         if choice.dialect.is_some_and(|one| one != dialect) {
             continue;
         }
-        for (number, entry) in catalogue::all().iter().enumerate() {
-            if choice.only.is_some_and(|name| name != entry.name) || !dialect.knows(entry) {
+        for (number, entry) in entries().enumerate() {
+            let meant = |name| entry.name == name || entry.variant_of == Some(name);
+            if !choice.only.is_none_or(meant) || !dialect.knows(entry) {
                 continue;
             }
             // Of its own, so that a cell played alone is played the same.
@@ -254,7 +276,11 @@ fn cell(
 /// The step of a fault, as far as it takes what is set.
 fn set(entry: &'static Entry, wish_ms: u64, said: impl FnOnce(Step) -> Step) -> Step {
     let mut step = Step::from_entry(entry);
-    if step.asked_wait().is_some() && entry.expected.recovery == Recovery::Recoverable {
+    // A row has its own wait, and its own way to spell it.
+    if entry.wait_ms.is_none()
+        && step.asked_wait().is_some()
+        && entry.expected.recovery == Recovery::Recoverable
+    {
         step = step.retry_after(Duration::from_millis(wish_ms));
     }
     let own = entry.behaviour();
@@ -320,7 +346,7 @@ mod tests {
         let thin = cells(choice).cells;
         let due: usize = Dialect::ALL
             .iter()
-            .map(|dialect| catalogue::all().iter().filter(|entry| dialect.knows(entry)).count())
+            .map(|dialect| entries().filter(|entry| dialect.knows(entry)).count())
             .sum();
         assert_eq!(thin.len(), due);
         let situations = When::ALL.iter().filter(|when| thin.iter().any(|c| c.when == **when));

@@ -243,7 +243,10 @@ pub(crate) fn gives_up_connections(entry: &Entry) -> bool {
 }
 
 /// The shortest and the longest wait that the step asks for.
-fn wish(_entry: &Entry, step: &Step) -> Option<(u64, u64)> {
+fn wish(entry: &Entry, step: &Step) -> Option<(u64, u64)> {
+    if entry.wait_ms.is_some() {
+        return entry.wait_ms;
+    }
     let wish = u64::try_from(step.asked_wait()?.as_millis()).ok()?;
     Some((wish, wish))
 }

@@ -90,17 +90,21 @@ pub(crate) fn tally(rows: &[Row]) -> Tally {
     sum
 }
 
-/// Plays the cells, so many at once, and reports each in its order.
+/// Plays the cells, so many at once, and reports each in its order. The heavy ones come
+/// last, so that no clock of another runs out beside them.
 pub(crate) async fn play(
     cells: Vec<Cell>,
     at_once: usize,
     mut report: impl FnMut(&Row),
 ) -> Vec<Row> {
-    let mut playing = stream::iter(cells).map(play_one).buffered(at_once);
+    let (heavy, light): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(Cell::is_heavy);
     let mut rows = Vec::new();
-    while let Some(row) = playing.next().await {
-        report(&row);
-        rows.push(row);
+    for (cells, at_once) in [(light, at_once), (heavy, 1)] {
+        let mut playing = stream::iter(cells).map(play_one).buffered(at_once);
+        while let Some(row) = playing.next().await {
+            report(&row);
+            rows.push(row);
+        }
     }
     rows
 }

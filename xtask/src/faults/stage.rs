@@ -8,9 +8,9 @@ use secrecy::SecretString;
 use serde_json::Value;
 use tokio::time::Instant;
 use turnbuckle_diagnostics::Redactor;
-use turnbuckle_faults::{Ended, FaultServer, RecordedRequest, Script, catalogue};
+use turnbuckle_faults::{Ended, FaultServer, Needs, RecordedRequest, Script, catalogue};
 use turnbuckle_providers::Clocks;
-use turnbuckle_runtime::{MemoryStore, Runtime, Session};
+use turnbuckle_runtime::{EventKind, MemoryStore, Runtime, Session};
 use turnbuckle_tools::{
     DenyAll, PermissionMode, ToolSet,
     builtin::{self, Workspace},
@@ -32,7 +32,7 @@ const WAIT_DIVISOR: NonZeroU32 = NonZeroU32::new(200).unwrap();
 
 /// The clock that a silent server runs into. The other clocks stay at their
 /// defaults, so that a busy machine cannot run into one.
-const SHORT: Duration = Duration::from_millis(1500);
+const SHORT: Duration = Duration::from_millis(2500);
 
 /// How long the end of the last exchange may take to reach the server's record.
 const SETTLED: Duration = Duration::from_secs(10);
@@ -67,8 +67,8 @@ pub(crate) struct Seen {
     pub(crate) requests: Vec<RecordedRequest>,
     /// The files of the workspace at the end.
     pub(crate) files: BTreeMap<String, String>,
-    /// Everything that a host, a log or a person can get to see.
-    pub(crate) told: String,
+    /// Whether the key was in anything that a host, a log or a person can get to see.
+    pub(crate) key_told: bool,
     pub(crate) took: Duration,
 }
 
@@ -120,16 +120,17 @@ pub(crate) async fn play(part: &Part, plant: Option<Plant>) -> Result<Seen> {
         connections: (0, 0),
         requests: Vec::new(),
         files: BTreeMap::new(),
-        told: String::new(),
+        key_told: false,
         took: Duration::ZERO,
     };
     for number in 1..=due.prompts.len() {
         let text = format!("Question {number}: what now?");
-        let told = prompt(&mut session, &text, began, &mut seen).await?;
+        let (told, key_told) = prompt(&mut session, &text, began, &part.key).await?;
         seen.prompts.push(told);
+        seen.key_told |= key_told;
     }
     seen.dealt = server.attempts();
-    seen.told.push_str(&format!("{runtime:?} {session:?}"));
+    seen.key_told |= format!("{runtime:?} {session:?}").contains(&part.key);
     drop((session, runtime));
     settle(&server).await;
     seen.connections = (server.connections(), server.open_connections());
@@ -176,6 +177,11 @@ fn runtime(
 fn clocks(script: &Script) -> Clocks {
     let mut clocks = Clocks::default();
     for entry in script.steps().iter().filter_map(|step| catalogue::find(step.name()?)) {
+        let own = entry.behaviour();
+        // A status that tells of a timeout is an answer.
+        if !own.carries_content() && entry.needs() != Needs::Tls && !own.falls_silent() {
+            continue;
+        }
         match (entry.expected.code, entry.expected.phase) {
             (Some("TIMEOUT"), Some("request")) => clocks.first_event = SHORT,
             (Some("TIMEOUT"), _) => {
@@ -184,36 +190,49 @@ fn clocks(script: &Script) -> Clocks {
                 // Later, so that it is not this one that cuts what is merely silent.
                 clocks.progress_idle = SHORT + SHORT / 2;
             }
-            _ if entry.behaviour().falls_silent() => clocks.error_body = SHORT,
+            _ if own.falls_silent() => clocks.error_body = SHORT,
             _ => {}
         }
     }
     clocks
 }
 
+/// What was told of one prompt, and whether the key was in any of it.
 async fn prompt(
     session: &mut Session,
     text: &str,
     began: Instant,
-    seen: &mut Seen,
-) -> Result<Told> {
+    key: &str,
+) -> Result<(Told, bool)> {
     let mut prompt = session.prompt(text);
     let (mut events, mut at) = (Vec::new(), Vec::new());
+    let mut key_told = false;
     while let Some(event) = prompt.next().await {
         at.push(began.elapsed());
-        seen.told.push_str(&format!("{event:?}\n"));
-        events.push(serde_json::to_value(event)?);
+        // Of the text of an answer there may be very much.
+        key_told |= match &event.kind {
+            EventKind::MessageUpdate { delta, .. } => delta.contains(key),
+            _ => format!("{event:?}").contains(key),
+        };
+        let event = serde_json::to_value(event)?;
+        key_told |= kind_of(&event) != "message_update" && event.to_string().contains(key);
+        events.push(event);
     }
     let Some(outcome) = prompt.ended().cloned() else {
         bail!("the events ended, and the prompt did not");
     };
-    seen.told.push_str(&format!("{outcome:?}\n"));
+    let mut told = format!("{outcome:?}");
     if let Some(failure) = &outcome.failure {
-        seen.told.push_str(&format!("{failure} {failure:?}\n"));
+        told.push_str(&format!("{failure} {failure:?}"));
     }
     let outcome = serde_json::to_value(outcome)?;
-    seen.told.push_str(&outcome.to_string());
-    Ok(Told { events, at, outcome })
+    told.push_str(&outcome.to_string());
+    key_told |= told.contains(key);
+    Ok((Told { events, at, outcome }, key_told))
+}
+
+fn kind_of(event: &Value) -> &str {
+    event.get("type").and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Waits until the server knows how every exchange ended, and its connections are

@@ -39,7 +39,8 @@ impl Step {
     }
 
     /// How long the client is asked to wait by `retry-after-ms`, or else by
-    /// `retry-after` in seconds; `None` where neither header says so in a number.
+    /// `retry-after` in seconds; `None` where neither header says so in a number
+    /// above zero.
     pub fn asked_wait(&self) -> Option<Duration> {
         let behaviour = self.behaviour();
         let replied = match &behaviour.answer {
@@ -49,7 +50,7 @@ impl Step {
         let number = |wanted: &str| {
             let mut headers = behaviour.headers.iter().chain(replied);
             let (_, value) = headers.find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
-            value.trim().parse::<u64>().ok()
+            value.trim().parse::<u64>().ok().filter(|wait| *wait > 0)
         };
         let millis = number("retry-after-ms").map(Duration::from_millis);
         millis.or_else(|| number("retry-after").map(Duration::from_secs))

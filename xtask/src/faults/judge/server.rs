@@ -133,6 +133,8 @@ fn lost_words(session: &Session<'_>) -> Vec<String> {
     let wordings: BTreeSet<&str> = failures
         .filter(|event| kind(event) == "retry_scheduled")
         .map(|event| word(event, "/failure/message"))
+        // What is shorter stands in many a request by itself.
+        .filter(|wording| wording.len() > 8)
         .collect();
     let mut complaints = Vec::new();
     for request in &session.seen.requests {
@@ -222,14 +224,9 @@ fn secrets(session: &Session<'_>) -> Vec<String> {
     let (header, before) = part.dialect.key_header();
     let key = format!("{before}{}", part.key);
     let sent = seen.requests.iter().all(|request| request.headers.get(header) == Some(&key));
-    let events = seen
-        .prompts
-        .iter()
-        .any(|told| told.events.iter().any(|event| event.to_string().contains(&part.key)));
-    let told = events || seen.told.contains(&part.key);
     [
         unless(sent, || "a request came without the key".to_owned()),
-        unless(!told, || "the key can be seen in an event or in the outcome".to_owned()),
+        unless(!seen.key_told, || "the key can be seen in an event or in the outcome".to_owned()),
     ]
     .into_iter()
     .flatten()
