@@ -3,20 +3,24 @@
 //! told.
 //!
 //! [`cell`] says what is played, [`stage`] plays it, [`due`] says what has to come of
-//! it, [`judge`] says what is wrong with what did.
+//! it, [`judge`] says what is wrong with what did. [`chaos`] plays scripts made by chance
+//! in the same way.
 
 mod cell;
+mod chaos;
 mod client;
 mod dialect;
 mod due;
 mod judge;
+mod log;
+mod page;
 mod paths;
 mod plant;
 mod row;
 mod stage;
 mod words;
 
-use std::process::ExitCode;
+use std::{collections::BTreeMap, fs, path::PathBuf, process::ExitCode};
 
 use anyhow::{Context as _, Result};
 use tokio::time::Instant;
@@ -25,6 +29,7 @@ use turnbuckle_faults::catalogue::{self, Recovery};
 use self::{
     cell::{Cells, Choice},
     dialect::Dialect,
+    page::Sums,
     row::Row,
 };
 use crate::{
@@ -33,7 +38,7 @@ use crate::{
 };
 
 /// How many cells are played at once; most of their time is waiting.
-const AT_ONCE: usize = 32;
+const AT_ONCE: usize = 12;
 
 /// The options of `test-faults`.
 #[derive(Debug, clap::Args)]
@@ -41,7 +46,7 @@ pub(crate) struct Args {
     /// Lists the faults instead of playing them.
     #[arg(long)]
     list: bool,
-    /// Plays this fault alone.
+    /// Plays this fault alone, with its rows.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Plays this dialect alone.
@@ -50,10 +55,22 @@ pub(crate) struct Args {
     /// Chooses the texts, and the event at which each fault strikes.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Plays the matrix so often, to find a verdict that is not always the same.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Prints one JSON object a cell, and one with the sums at the end.
+    #[arg(long)]
+    json: bool,
+    /// Writes the matrix, and the log of every cell, into this one page.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    chaos: chaos::ChaosArgs,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    if let Some(name) = args.only.as_deref().filter(|name| catalogue::find(name).is_none()) {
+    let known = |name: &&str| catalogue::find(name).is_some();
+    if let Some(name) = args.only.as_deref().filter(|name| !known(name)) {
         complain(unknown(name));
         return Ok(ExitCode::from(2));
     }
@@ -61,24 +78,71 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         say(list());
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(done) = chaos::run(&args.chaos, args.dialect, args.seed)? {
+        return Ok(done);
+    }
+    matrix(args)
+}
+
+fn matrix(args: &Args) -> Result<ExitCode> {
     let choice =
         Choice { only: args.only.as_deref(), dialect: args.dialect, thin: false, seed: args.seed };
-    let began = Instant::now();
-    let Cells { cells, without_script } = cell::cells(choice);
-    say(format_args!("seed {}\n\n{}", args.seed, Row::HEAD));
-    let rows = runtime()?.block_on(row::play(cells, AT_ONCE, |row| say(row.line())));
-    let sum = row::tally(&rows);
-    say("");
-    rows.iter().filter_map(Row::trouble).for_each(say);
-    without_script.iter().for_each(|why| say(format_args!("no script: {why}")));
-    say(format_args!(
-        "{} faults, {} cells, {:.1} s\n{}",
-        catalogue::all().len(),
-        rows.len(),
-        began.elapsed().as_secs_f64(),
-        sum.line()
-    ));
-    Ok(ExitCode::from(u8::from(sum.failed > 0)))
+    let tell = |line: &dyn std::fmt::Display| {
+        if !args.json {
+            say(line);
+        }
+    };
+    let runtime = runtime()?;
+    let mut failed = 0;
+    let mut flaky: BTreeMap<String, Vec<bool>> = BTreeMap::new();
+    for round in 1..=args.repeat {
+        let began = Instant::now();
+        let Cells { cells, without_script } = cell::cells(choice);
+        if round == 1 {
+            tell(&format_args!("seed {}\n\n{}", args.seed, Row::HEAD));
+        }
+        let mut page = Vec::new();
+        let rows = runtime.block_on(row::play(cells, AT_ONCE, |row| {
+            if args.json {
+                say(page::cell(row, false));
+            } else if args.repeat == 1 || !row.holds() {
+                say(row.line());
+            }
+            if args.html.is_some() {
+                page.push(page::cell(row, true));
+            }
+        }));
+        let sum = row::tally(&rows);
+        failed += sum.failed;
+        for row in &rows {
+            flaky.entry(row.name()).or_default().push(row.holds());
+        }
+        tell(&"");
+        rows.iter().filter_map(Row::trouble).for_each(|trouble| tell(&trouble));
+        without_script.iter().for_each(|why| tell(&format_args!("no script: {why}")));
+        let sums = Sums::of(&rows, began.elapsed().as_secs_f64(), args.seed);
+        tell(&format_args!("{}\n{}", sums.line(), sum.line()));
+        if args.json {
+            say(sums.json());
+        }
+        if let Some(path) = &args.html {
+            fs::write(path, page::html(sums, &page, &sentences()))
+                .with_context(|| format!("cannot write {}", path.display()))?;
+        }
+    }
+    if args.repeat > 1 {
+        let not_always = |seen: &&Vec<bool>| seen.iter().any(|held| Some(held) != seen.first());
+        let count = flaky.values().filter(not_always).count();
+        tell(&format_args!("{} runs, {count} verdicts that are not always the same", args.repeat));
+    }
+    Ok(ExitCode::from(u8::from(failed > 0)))
+}
+
+/// What each fault is, in a sentence.
+fn sentences() -> serde_json::Value {
+    let sentence =
+        |entry: &catalogue::Entry| (entry.name.to_owned(), serde_json::Value::from(entry.sentence));
+    catalogue::all().iter().map(sentence).collect()
 }
 
 /// The matrix as a part of `test`: each fault once in each dialect.
@@ -109,7 +173,7 @@ fn runtime() -> Result<tokio::runtime::Runtime> {
 fn list() -> String {
     let head = ["fault", "phase", "once", "always", "code", "what the server does"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for entry in catalogue::all() {
+    for entry in catalogue::all().iter().chain(catalogue::variants()) {
         let expected = entry.expected;
         let once = match expected.recovery {
             Recovery::Final => "-".to_owned(),
@@ -124,8 +188,10 @@ fn list() -> String {
             entry.sentence.to_owned(),
         ]);
     }
-    let numbers = "once, always: attempts when the fault strikes once, or every time";
-    format!("{}\n\n{numbers}", table(&rows))
+    let numbers = "once, always: attempts when the fault strikes once, or every time; \
+                   what has a / in its name is a row of the fault before it";
+    let (faults, variants) = (catalogue::all().len(), catalogue::variants().len());
+    format!("{}\n\n{numbers}\n{faults} faults, {variants} rows of them", table(&rows))
 }
 
 fn unknown(name: &str) -> String {

@@ -6,8 +6,10 @@ use futures_util::{FutureExt as _, StreamExt as _, stream};
 
 use super::{
     cell::Cell,
-    judge, paths,
-    stage::{self, Seen},
+    judge,
+    log::{self, Line},
+    paths,
+    stage::{self, Seen, Told},
 };
 use crate::counts::Tally;
 
@@ -21,30 +23,63 @@ pub(crate) struct Row {
     pub(crate) complaints: Vec<String>,
     /// The way it took, of which chance has no part; none if it took none.
     pub(crate) path: Option<String>,
-    /// What was seen; none if it could not be played.
-    pub(crate) seen: Option<Seen>,
+    /// Of the first prompt; what follows it only shows what is remembered.
+    pub(crate) outcome: String,
+    /// Attempts of the first prompt.
+    pub(crate) attempts: usize,
+    /// The first failure that was told.
+    pub(crate) code: String,
+    pub(crate) phase: String,
+    pub(crate) ms: u64,
+    /// What the host was told, and what the server saw.
+    pub(crate) logs: Logs,
+}
+
+/// What was seen, in lines.
+#[derive(Debug, Default)]
+pub(crate) struct Logs {
+    pub(crate) events: Vec<Line>,
+    pub(crate) requests: Vec<Line>,
 }
 
 impl Row {
-    pub(crate) const HEAD: &str = "dialect    fault                      when               phase    attempts  outcome    code                          ms  verdict";
+    pub(crate) const HEAD: &str = "dialect    fault                                    when               phase    attempts  outcome    code                          ms  verdict";
+
+    /// What was seen is left behind: of all cells together it would be too much.
+    fn new(cell: Cell, complaints: Vec<String>, seen: Option<&Seen>) -> Self {
+        let failure = seen.and_then(Seen::first_failure);
+        let word = |pointer: &str| {
+            let word = failure.and_then(|failure| failure.pointer(pointer)?.as_str());
+            word.unwrap_or("-").to_owned()
+        };
+        let told = seen.and_then(|seen| seen.prompts.first());
+        let ms = seen.map_or(0, |seen| seen.took.as_millis());
+        let logs = |seen| Logs { events: log::events(seen), requests: log::requests(seen) };
+        Self {
+            complaints,
+            path: seen.map(paths::path),
+            outcome: told.map_or("-", Told::outcome_word).to_owned(),
+            attempts: told.map_or(0, Told::attempts),
+            code: word("/code"),
+            phase: word("/details/phase"),
+            ms: u64::try_from(ms).unwrap_or(u64::MAX),
+            logs: seen.map(logs).unwrap_or_default(),
+            cell,
+        }
+    }
 
     pub(crate) fn line(&self) -> String {
         let dialect = self.cell.dialect().name();
         let (fault, when) = (self.cell.entry.name, self.cell.when.to_string());
-        let (phase, code) = (self.of_failure("/details/phase"), self.of_failure("/code"));
-        let (attempts, outcome) = (self.attempts(), self.outcome());
-        let (ms, verdict) = (self.took_ms(), self.verdict());
+        let Self { phase, code, attempts, outcome, ms, .. } = self;
+        let verdict = if self.holds() { "holds" } else { "BROKEN" };
         format!(
-            "{dialect:<10} {fault:<26} {when:<18} {phase:<8} {attempts:>8}  {outcome:<10} {code:<27} {ms:>4}  {verdict}"
+            "{dialect:<10} {fault:<40} {when:<18} {phase:<8} {attempts:>8}  {outcome:<10} {code:<27} {ms:>4}  {verdict}"
         )
     }
 
     pub(crate) fn holds(&self) -> bool {
         self.complaints.is_empty()
-    }
-
-    pub(crate) fn verdict(&self) -> &'static str {
-        if self.holds() { "holds" } else { "BROKEN" }
     }
 
     /// Dialect, fault and situation, in words that find it again.
@@ -57,29 +92,6 @@ impl Row {
         let each: String = each.collect();
         (!self.holds()).then(|| format!("{}:\n{each}", self.name()))
     }
-
-    /// Of the first prompt; what follows it only shows what is remembered.
-    pub(crate) fn outcome(&self) -> &str {
-        let told = self.seen.as_ref().and_then(|seen| seen.prompts.first());
-        told.map_or("-", |told| told.outcome_word())
-    }
-
-    /// Attempts of the first prompt.
-    pub(crate) fn attempts(&self) -> usize {
-        let told = self.seen.as_ref().and_then(|seen| seen.prompts.first());
-        told.map_or(0, |told| told.attempts())
-    }
-
-    /// A word of the first failure that was told.
-    pub(crate) fn of_failure(&self, pointer: &str) -> &str {
-        let failure = self.seen.as_ref().and_then(Seen::first_failure);
-        let word = failure.and_then(|failure| failure.pointer(pointer)?.as_str());
-        word.unwrap_or("-")
-    }
-
-    pub(crate) fn took_ms(&self) -> u128 {
-        self.seen.as_ref().map_or(0, |seen| seen.took.as_millis())
-    }
 }
 
 pub(crate) fn tally(rows: &[Row]) -> Tally {
@@ -90,16 +102,19 @@ pub(crate) fn tally(rows: &[Row]) -> Tally {
     sum
 }
 
-/// Plays the cells, so many at once, and reports each in its order. The heavy ones come
-/// last, so that no clock of another runs out beside them.
+/// Plays the cells, so many at once, and reports each when it is done. Those that wait
+/// for a clock wait together, beside nothing that takes the machine's time; the heavy
+/// ones come last, one by one.
 pub(crate) async fn play(
     cells: Vec<Cell>,
     at_once: usize,
     mut report: impl FnMut(&Row),
 ) -> Vec<Row> {
     let (heavy, light): (Vec<Cell>, Vec<Cell>) = cells.into_iter().partition(Cell::is_heavy);
+    let (clocked, quick): (Vec<Cell>, Vec<Cell>) =
+        light.into_iter().partition(|cell| stage::waits_for_a_clock(&cell.part.script));
     let mut rows = Vec::new();
-    for (cells, at_once) in [(light, at_once), (heavy, 1)] {
+    for (cells, at_once) in [(quick, at_once), (clocked, 2 * at_once), (heavy, 1)] {
         let mut playing = stream::iter(cells).map(play_one).buffered(at_once);
         while let Some(row) = playing.next().await {
             report(&row);
@@ -110,14 +125,12 @@ pub(crate) async fn play(
 }
 
 async fn play_one(cell: Cell) -> Row {
-    let part = cell.part.clone();
-    let (seen, mut complaints) = watched(&part, None).await;
-    let path = seen.as_ref().map(|seen| {
-        complaints.extend(judge::complaints(&part, seen));
+    let (seen, mut complaints) = watched(&cell.part, None).await;
+    if let Some(seen) = &seen {
+        complaints.extend(judge::complaints(&cell.part, seen));
         complaints.extend(documented(&cell, seen));
-        paths::path(seen)
-    });
-    Row { cell, complaints, path, seen }
+    }
+    Row::new(cell, complaints, seen.as_ref())
 }
 
 /// The numbers of the catalogue say what the budgets say.

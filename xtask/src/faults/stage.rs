@@ -87,6 +87,11 @@ impl Told {
         self.outcome.get("outcome").and_then(Value::as_str).unwrap_or("-")
     }
 
+    /// How many events of this kind there are.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        self.events.iter().filter(|event| kind_of(event) == kind).count()
+    }
+
     pub(crate) fn attempts(&self) -> usize {
         let told = self.outcome.get("attempts").and_then(Value::as_u64);
         told.and_then(|told| usize::try_from(told).ok()).unwrap_or(0)
@@ -171,6 +176,11 @@ fn runtime(
         builder = builder.policy(policy);
     }
     Ok(builder.build())
+}
+
+/// Whether a server that falls silent runs into one.
+pub(crate) fn waits_for_a_clock(script: &Script) -> bool {
+    clocks(script) != Clocks::default()
 }
 
 /// A server that falls silent runs into a short clock, the others into none.

@@ -183,7 +183,11 @@ fn connections(session: &Session<'_>) -> Vec<String> {
         .collect();
     let mut complaints = Vec::new();
     for pair in session.asked.windows(2) {
-        let [(failed_at, _, failed), (_, _, next)] = pair else { continue };
+        let [(failed_at, _, failed), (next_at, _, next)] = pair else { continue };
+        // Between them an attempt may have failed of which no request came.
+        if failed_at + 1 != *next_at {
+            continue;
+        }
         let retry = announced.iter().position(|at| at == failed_at).and_then(|at| retries.get(at));
         let transport = retry.is_some_and(|it| word(it, "/failure/source") == "transport");
         complaints.extend(unless(!transport || failed.connection != next.connection, || {
