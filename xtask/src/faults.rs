@@ -28,9 +28,12 @@ use turnbuckle_faults::catalogue::{self, Recovery};
 
 use self::{
     cell::{Cells, Choice},
-    dialect::Dialect,
     page::Sums,
     row::Row,
+};
+pub(crate) use self::{
+    client::{Client, provider},
+    dialect::Dialect,
 };
 use crate::{
     course::Outcome,

@@ -16,6 +16,7 @@ mod faults;
 mod peers;
 mod simulate;
 mod snapshots;
+mod soak;
 mod terminal;
 mod test;
 mod tidy;
@@ -44,6 +45,8 @@ enum Task {
     TestSnapshots(snapshots::Args),
     /// Plays every fault through the real client, runtime and sockets.
     TestFaults(faults::Args),
+    /// Plays many sessions for a long time, and looks at what grows.
+    Soak(soak::Args),
     /// Kills the program in the middle of turns, opens its sessions again, goes on.
     TestCrash(crash::Args),
     /// Speaks to real servers, where they are installed: docs/PEERS.md.
@@ -94,6 +97,7 @@ fn run(task: Task) -> Result<ExitCode> {
         Task::Test(args) => test::run(&workspace()?, &args),
         Task::TestSnapshots(args) => snapshots::run(&workspace()?, &args),
         Task::TestFaults(args) => faults::run(&args),
+        Task::Soak(args) => soak::run(&args),
         Task::TestCrash(args) => crash::run(&workspace()?, &args),
         Task::TestPeers(args) => peers::run(&workspace()?, &args),
         Task::Simulate(args) => simulate::run(&workspace()?, &args),
