@@ -255,3 +255,26 @@ fn every_key_that_is_allowed_is_explained_in_the_readme() {
         assert!(explained, "{key}");
     }
 }
+
+#[test]
+fn every_word_that_is_allowed_is_explained_in_the_readme() {
+    let readme = include_str!("../../README.md");
+    let step = "[[step]]\nbehaviour = \"whole\"\n";
+    let (script, server) = (["scope", "after"], ["tls", "protocol"]);
+    let of_step = ["how", "http2_code", "gzip", "hang_up", "finish", "cut", "handshake"];
+    let sources = script
+        .map(|key| format!("{key} = \"\"\n{step}"))
+        .into_iter()
+        .chain(server.map(|key| format!("[server]\n{key} = \"\"\n{step}")))
+        .chain(of_step.map(|key| format!("{step}{key} = \"\"\n")))
+        .chain([format!("{step}[[step.insert]]\nwhat = \"\"\n")]);
+    for source in sources {
+        let error = refused(&source);
+        let ScriptError::UnknownWord { key, allowed, .. } = error else { panic!("{error:?}") };
+        // The codes of HTTP/2 are explained in its RFC.
+        for word in allowed.iter().filter(|_| key != "http2_code") {
+            let said = readme.contains(&format!("`{word}`"));
+            assert!(said, "`{word}` of `{key}`");
+        }
+    }
+}
