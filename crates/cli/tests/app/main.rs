@@ -14,6 +14,7 @@ mod classify;
 mod contract;
 mod demo;
 mod documents;
+mod faults;
 mod hosts;
 mod interrupts;
 mod providers;
