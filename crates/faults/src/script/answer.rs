@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Step;
 use crate::{
     behaviour::{Answer, Api},
+    catalogue,
     content::ToolCall,
     dialect::{Anthropic, Ask, Chat, Dialect, Gemini, Responses, Turn},
     shape,
@@ -14,7 +15,8 @@ impl Step {
     /// The visible text that a whole answer of this step has; empty where it says
     /// nothing. Whether it gets that far is up to its behaviour.
     pub fn answer(&self) -> String {
-        self.content().text().to_owned()
+        let heard = self.name().and_then(catalogue::find).and_then(|entry| entry.heard);
+        heard.map_or_else(|| self.content().text().to_owned(), str::to_owned)
     }
 
     /// The tool calls that a whole answer of this step has.
