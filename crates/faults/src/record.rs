@@ -4,10 +4,14 @@
 //! that a key arrived. Whatever is written down, by serde or by `Debug`, is
 //! masked.
 
+mod kept;
+
 use std::fmt;
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::Value;
+
+pub(crate) use kept::Kept;
 
 /// One request as the server saw it.
 #[derive(Debug, Clone, Serialize)]
@@ -36,8 +40,11 @@ pub struct RecordedRequest {
     pub path: Path,
     /// The headers.
     pub headers: Headers,
-    /// The body: its JSON, a string when it is not JSON, null when empty.
+    /// The body: its JSON, a string when it is not JSON, null when empty. Beyond
+    /// 256 MiB of bodies the oldest ones are null too.
     pub body: Value,
+    /// How many bytes the body had, also when it is kept no more.
+    pub body_bytes: usize,
     /// How the exchange ended, or will end when it is still under way.
     pub ended: Ended,
 }
@@ -212,7 +219,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn record() -> RecordedRequest {
+    pub(super) fn record() -> RecordedRequest {
         let mut headers = Headers::default();
         headers.push("Authorization", b"Bearer sk-very-secret");
         headers.push("X-Api-Key", b"sk-very-secret");
@@ -231,6 +238,7 @@ mod tests {
             path: Path("/v1/chat/completions?key=sk-very-secret&alt=sse".into()),
             headers,
             body: json!({"model": "m"}),
+            body_bytes: 13,
             ended: Ended::LeftInSilence,
         }
     }
@@ -246,7 +254,7 @@ mod tests {
                     "authorization": "Bearer …", "x-api-key": "…", "api-key": "…",
                     "accept": "text/event-stream, application/json",
                 },
-                "body": {"model": "m"}, "ended": "left_in_silence",
+                "body": {"model": "m"}, "body_bytes": 13, "ended": "left_in_silence",
             })
         );
     }

@@ -17,7 +17,7 @@ use super::request::Request;
 use crate::{
     behaviour::{Behaviour, Protocol, Tls},
     dialect::Turn,
-    record::{Ended, RecordedRequest},
+    record::{Ended, Kept, RecordedRequest},
     script::{Dealer, Dealt, LeftInRow, Script, Step},
 };
 
@@ -43,7 +43,7 @@ struct State {
     dealer: Dealer,
     attempts: usize,
     tool_calls: usize,
-    records: Vec<RecordedRequest>,
+    records: Kept,
 }
 
 impl Shared {
@@ -155,6 +155,7 @@ impl Shared {
             path: request.path.clone(),
             headers: request.headers.clone(),
             body,
+            body_bytes: request.body.len(),
             ended: Ended::Open,
         });
         Ticket { shared: self, era: state.era, index: state.records.len() - 1 }
@@ -171,7 +172,15 @@ impl Shared {
     }
 
     pub(crate) fn records(&self) -> Vec<RecordedRequest> {
-        self.lock().records.clone()
+        self.lock().records.all().to_vec()
+    }
+
+    /// The requests that are wanted; the others are not copied.
+    pub(crate) fn records_where(
+        &self,
+        wanted: impl Fn(&RecordedRequest) -> bool,
+    ) -> Vec<RecordedRequest> {
+        self.lock().records.all().iter().filter(|record| wanted(record)).cloned().collect()
     }
 
     pub(crate) fn attempts(&self) -> usize {
@@ -193,7 +202,7 @@ impl Shared {
 impl State {
     fn new(era: usize, seed: u64) -> Self {
         let dealer = Dealer::new(seed);
-        Self { era, dealer, attempts: 0, tool_calls: 0, records: Vec::new() }
+        Self { era, dealer, attempts: 0, tool_calls: 0, records: Kept::new() }
     }
 }
 
@@ -224,11 +233,7 @@ impl Ticket<'_> {
         if state.era != self.era {
             return;
         }
-        if let Some(record) = state.records.get_mut(self.index) {
-            record.ended = ended;
-            // A server that fell silent waits for the client to leave.
-            record.ended_ms = (ended != Ended::Silence).then_some(now);
-        }
+        state.records.end(self.index, ended, now);
     }
 }
 

@@ -6,7 +6,12 @@ use serde_json::{Value, json};
 use super::{Plain, error};
 use crate::{Step, record::RecordedRequest, server::shared::Shared};
 
-const FILTERS: &str = "session=NAME, connection=N, step=N, since=SEQ (after this number)";
+const FILTERS: &str = "session=NAME, connection=N, step=N, since=SEQ (after this number), \
+                       bodies=whole";
+
+/// Bytes of a body that are told, unless whole ones are asked for: a client sends
+/// its conversation again with each request, and the record is read by people.
+const BODY_TOLD: usize = 64 * 1024;
 
 /// Answers a request for `/_faults/NAME`.
 pub(super) fn answer(shared: &Shared, method: &str, name: &str, query: &str) -> Plain {
@@ -38,11 +43,28 @@ fn path(name: &str) -> String {
 }
 
 fn requests(shared: &Shared, filter: &Filter) -> Plain {
-    let kept = shared.records().into_iter().filter(|record| filter.keeps(record));
-    match serde_json::to_value(kept.collect::<Vec<_>>()) {
+    let mut kept = shared.records_where(|record| filter.keeps(record));
+    if !filter.whole_bodies {
+        kept.iter_mut().for_each(cut_body);
+    }
+    match serde_json::to_value(kept) {
         Ok(records) => Plain::new(200, &records),
         Err(problem) => error(500, "server_error", format!("cannot write the record: {problem}")),
     }
+}
+
+/// Leaves the beginning of a long body, as text.
+fn cut_body(record: &mut RecordedRequest) {
+    // A short one is told as it is, whatever its JSON is written like.
+    if record.body_bytes <= BODY_TOLD || record.body.is_null() {
+        return;
+    }
+    let mut text = match &record.body {
+        Value::String(text) => text.clone(),
+        json => json.to_string(),
+    };
+    text.truncate(text.floor_char_boundary(BODY_TOLD));
+    record.body = format!("{text}…").into();
 }
 
 /// The steps, how they are dealt, and how often each may still be, in each row
@@ -71,6 +93,7 @@ struct Filter {
     connection: Option<usize>,
     step: Option<usize>,
     since: usize,
+    whole_bodies: bool,
 }
 
 impl Filter {
@@ -86,6 +109,8 @@ impl Filter {
                 "connection" => filter.connection = Some(number()?),
                 "step" => filter.step = Some(number()?),
                 "since" => filter.since = number()?,
+                "bodies" if value == "whole" => filter.whole_bodies = true,
+                "bodies" => return Err(format!("`bodies` can only be `whole`, not {value:?}")),
                 _ => return Err(format!("unknown filter `{key}`; allowed: {FILTERS}")),
             }
         }

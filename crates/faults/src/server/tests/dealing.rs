@@ -163,6 +163,31 @@ async fn the_record_is_read_over_http_filtered_and_without_keys() {
 }
 
 #[tokio::test]
+async fn a_long_body_is_told_by_its_beginning_unless_it_is_asked_for_whole() {
+    let server = serve(QUOTA_THEN_WHOLE).await;
+    // Of characters with two bytes after an odd number of bytes, so that a cut by
+    // bytes meets the middle of one.
+    let text = "é".repeat(100_000);
+    let long = json!({"model": "m", "messages": [{"role": "user", "content": text}]});
+    let long = long.to_string();
+    for body in [&long, &chat_body(true).to_string()] {
+        let close = "connection: close\r\n";
+        ask(&server, &post("/v1/chat/completions", close, body)).await;
+    }
+    let (_, told) = get(&server, "/_faults/requests").await;
+    assert_eq!(told[0]["body_bytes"], long.len());
+    let cut = told[0]["body"].as_str().unwrap();
+    assert!(cut.len() < 65 * 1024 && cut.ends_with("é…"), "{} bytes", cut.len());
+    assert!(cut.starts_with("{\"model\":\"m\""), "{:?}", cut.get(..40));
+    assert_eq!(told[1]["body"], chat_body(true), "a short one is told as JSON");
+    let (_, told) = get(&server, "/_faults/requests?bodies=whole&since=0").await;
+    assert_eq!(told[0]["body"]["messages"][0]["content"], text);
+    let (status, refusal) = get(&server, "/_faults/requests?bodies=all").await;
+    assert!(status == 400 && refusal.to_string().contains("only be `whole`"), "{refusal}");
+    assert_eq!(server.requests()[0].body["messages"][0]["content"], text, "it is kept whole");
+}
+
+#[tokio::test]
 async fn an_answer_under_way_has_no_end_yet() {
     let server = serve("[[step]]\nbehaviour = \"stall\"\n").await;
     let body = chat_body(true).to_string();
