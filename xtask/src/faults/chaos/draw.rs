@@ -71,7 +71,7 @@ pub(super) fn part(dialect: Option<Dialect>, seed: u64, number: u64) -> Result<P
         steps.extend(step);
     }
     // The last one repeats, so it must answer.
-    steps.push(Step::named("whole")?.text(text(count, words::kept(&mut chance))));
+    steps.push(Step::named("whole")?.text(text(count, &words::kept(&mut chance))));
     let key = format!("sk-canary-{:016x}", chance.u64(..));
     Ok(Part { dialect, script: Script::new(steps)?, key, until: Until::Played })
 }
@@ -115,7 +115,7 @@ fn step(
     }
     if own.carries_content() && !own.says() {
         let said = if harmless { words::kept(chance) } else { words::lost(chance) };
-        let said = text(place, said);
+        let said = text(place, &said);
         step = match chance.u8(0..10) {
             0 | 1 => {
                 let file = format!("file-{place}.txt");
@@ -135,8 +135,12 @@ fn step(
                     .tool_call("Write", &json!({"path": file, "content": said}))
                     .tool_call("Bash", &run)
             }
-            _ => step.text(said),
+            _ => step.text(said.clone()),
         };
+        // A fault inside a character wants one of several bytes, which not every call has.
+        if Script::new(vec![step.clone()]).is_err() {
+            step = Step::from_entry(entry).text(said);
+        }
     }
     let strikes = [dialect.api(), Api::Chat].into_iter().all(|api| step.strikes_in(api));
     if !strikes {
@@ -147,7 +151,7 @@ fn step(
 }
 
 /// A text that no other one of the script is a part of.
-fn text(place: usize, words: String) -> String {
+fn text(place: usize, words: &str) -> String {
     format!("answer-{place}: {words}")
 }
 
@@ -159,13 +163,12 @@ mod tests {
     fn every_number_gives_a_script_that_can_be_served_and_the_same_one_again() {
         let mut steps = 0;
         for number in 0..2000 {
-            let part = super::part(None, 7, number).unwrap();
-            let again = super::part(None, 7, number).unwrap();
-            assert!(part.script == again.script && part.dialect == again.dialect, "{number}");
-            assert!((1..=MOST_STEPS).contains(&part.script.steps().len()));
-            let toml = part.script.to_toml().unwrap();
-            assert_eq!(Script::parse(&toml).unwrap(), part.script, "{toml}");
-            steps += part.script.steps().len();
+            let [one, again] = [part(None, 7, number), part(None, 7, number)].map(Result::unwrap);
+            assert!(one.script == again.script && one.dialect == again.dialect, "{number}");
+            assert!((1..=MOST_STEPS).contains(&one.script.steps().len()));
+            let toml = one.script.to_toml().unwrap();
+            assert_eq!(Script::parse(&toml).unwrap(), one.script, "{toml}");
+            steps += one.script.steps().len();
         }
         assert!(steps > 4000, "{steps}");
     }
@@ -174,8 +177,8 @@ mod tests {
     fn in_a_run_nearly_every_fault_has_its_turn() {
         let mut seen = std::collections::BTreeSet::new();
         for number in 0..5000 {
-            let part = super::part(None, 7, number).unwrap();
-            seen.extend(part.script.steps().iter().filter_map(Step::name));
+            let one = part(None, 7, number).unwrap();
+            seen.extend(one.script.steps().iter().filter_map(Step::name));
         }
         let missed: Vec<_> = catalogue::all()
             .iter()

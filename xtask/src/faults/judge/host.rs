@@ -167,7 +167,7 @@ fn messages(one: &One<'_>) -> Vec<String> {
     }
     let Reader { mut complaints, open, failed, whole, .. } = reader;
     complaints.extend(unless(open.is_none(), || "a message has no end".to_owned()));
-    let due: Vec<(String, Vec<Call>)> =
+    let due: Vec<Message> =
         one.whole().map(|attempt| (attempt.text.clone(), attempt.calls.clone())).collect();
     let most = usize::from(matches!(one.ending, Some(Ending::Failed(_))));
     complaints.extend(unless(failed <= most, || {
@@ -178,9 +178,12 @@ fn messages(one: &One<'_>) -> Vec<String> {
     complaints
 }
 
+/// The text and the calls of a message.
+type Message = (String, Vec<Call>);
+
 /// Whether a message says what is due. What a call that cannot be run asks for is the
 /// fault, and told as far as it can be read.
-fn alike((told, due): (&(String, Vec<Call>), &(String, Vec<Call>))) -> bool {
+fn alike((told, due): (&Message, &Message)) -> bool {
     let same = |(told, due): (&Call, &Call)| {
         due.refused.is_some() || (told.name == due.name && told.arguments == due.arguments)
     };
@@ -196,7 +199,7 @@ struct Reader<'a> {
     void: bool,
     told: String,
     failed: usize,
-    whole: Vec<(String, Vec<Call>)>,
+    whole: Vec<Message>,
 }
 
 impl<'a> Reader<'a> {
