@@ -1,5 +1,12 @@
 //! Keeps `docs/FAULTS.md` equal to the catalogue, and the catalogue true to the reports.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may panic"
+)]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt::Write as _,

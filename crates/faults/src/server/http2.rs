@@ -33,6 +33,10 @@ use crate::{
 
 const WINDOW: u32 = 16 * 1024 * 1024;
 
+/// What is kept on a stream for a client that does not read. Small pieces cost more
+/// than their bytes.
+const UNSENT: usize = 32 * 1024;
+
 /// What breaks the whole connection.
 #[derive(Debug, Clone, Copy)]
 enum Broken {
@@ -54,7 +58,10 @@ pub(super) async fn serve(
     let Some(socket) = turn_away(socket, &stop).await else { return };
     let lent = Lent::new(socket);
     let mut builder = Builder::new();
-    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW);
+    builder
+        .initial_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
+        .max_send_buffer_size(UNSENT);
     let mut speaking = select! {
         shaken = builder.handshake::<_, Bytes>(lent.clone()) => match shaken {
             Ok(speaking) => speaking,
