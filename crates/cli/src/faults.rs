@@ -73,7 +73,9 @@ async fn serve(args: &ServeArgs) -> Result<(), Failure> {
     let base_url = server.base_url();
     let root = base_url.trim_end_matches("/v1").to_owned();
     let seed = server.seed().map(|seed| format!("seed: {seed}\n")).unwrap_or_default();
-    // A program that started this reads the address from the first line.
+    // Before anything is told: a program that started this may end it at once.
+    let end = signalled();
+    // It reads the address from the first line.
     let told = writeln!(
         io::stdout(),
         "listening on {base_url}\n{steps}\n{seed}record: {root}/_faults/requests\nend with Ctrl-C"
@@ -87,7 +89,7 @@ async fn serve(args: &ServeArgs) -> Result<(), Failure> {
     if told.and(trust).is_err() {
         return Ok(());
     }
-    signalled().await;
+    end.await;
     let record = server.stop().await;
     let requests = if record.len() == 1 { "request" } else { "requests" };
     anstream::eprintln!("{} {requests}", record.len());

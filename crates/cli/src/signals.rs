@@ -41,13 +41,14 @@ fn cancel_on(cancel: CancellationToken, with_interrupt: bool) {
     });
 }
 
-/// Waits for Ctrl-C, for the terminal to close, or for a request to end.
-pub(crate) async fn signalled() {
-    signal(true).await;
+/// Waits for Ctrl-C, for the terminal to close, or for a request to end. It listens
+/// from the call on, before it is awaited.
+pub(crate) fn signalled() -> impl Future<Output = ()> {
+    signal(true)
 }
 
 #[cfg(unix)]
-async fn signal(with_interrupt: bool) {
+fn signal(with_interrupt: bool) -> impl Future<Output = ()> {
     use std::{future::poll_fn, task::Poll};
 
     use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -55,11 +56,10 @@ async fn signal(with_interrupt: bool) {
     let mut kinds = vec![SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
     kinds.extend(with_interrupt.then(SignalKind::interrupt));
     let mut signals: Vec<Signal> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
-    poll_fn(|cx| {
+    poll_fn(move |cx| {
         let came = signals.iter_mut().any(|signal| signal.poll_recv(cx).is_ready());
         if came { Poll::Ready(()) } else { Poll::Pending }
     })
-    .await;
 }
 
 #[cfg(not(unix))]
