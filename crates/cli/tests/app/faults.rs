@@ -216,7 +216,7 @@ fn every_shipped_script_is_listed_and_answers() {
         assert!(listed.contains(shipped.sentence), "{}", shipped.name);
         let serving = Serving::start(&["--script", shipped.name, "--seed", "1"]);
         // The longest row of them is six steps; then comes what stays.
-        let last = (0..8).map(|_| serving.chat()).last().unwrap();
+        let last = (0..8).map(|_| serving.chat()).next_back().unwrap();
         let record = serving.own("GET", "requests");
         assert_eq!(record.as_array().unwrap().len(), 8, "{}", shipped.name);
         assert!(last.contains("[DONE]"), "{}: {last}", shipped.name);
