@@ -124,7 +124,7 @@ fn ctrl_c_ends_it_cleanly_in_the_middle_of_an_answer_and_writes_the_record() {
         let address = serving.base_url.replace("http://", "").replace("/v1", "");
         let mut socket = TcpStream::connect(address).unwrap();
         socket.set_read_timeout(Some(HANG)).unwrap();
-        let body = r#"{"stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
+        let body = r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
         let head = "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: ";
         write!(socket, "{head}{}\r\n\r\n{body}", body.len()).unwrap();
         socket.read_exact(&mut [0; 16]).unwrap();
