@@ -119,15 +119,26 @@ pub(super) const TABLE: &[Entry] = &[
         "refusal_field",
         Expected::NOTHING,
         || {
-            whole().edit_in(
-                Api::Chat,
-                Spot::Holding("\"delta\":{\"content\""),
-                Change::Replace("\"delta\":{\"content\"", "\"delta\":{\"refusal\""),
-            )
+            whole()
+                .edit_in(
+                    Api::Chat,
+                    Spot::Holding("\"delta\":{\"content\""),
+                    Change::Replace("\"delta\":{\"content\"", "\"delta\":{\"refusal\""),
+                )
+                .edit_in(
+                    Api::Responses,
+                    Spot::Holding("output_text"),
+                    Change::Replace("output_text", "refusal"),
+                )
+                .edit_in(
+                    Api::Responses,
+                    Spot::Holding("refusal"),
+                    Change::Replace("\"text\":\"", "\"refusal\":\""),
+                )
         },
         "Refuses in a field of its own in place of the text.",
     )
-    .only(&[Api::Chat]),
+    .only(&[Api::Chat, Api::Responses]),
     fault(
         "signature_cut",
         Expected::stream("STREAM_FAILED"),

@@ -15,6 +15,8 @@ pub(super) const HANG: Duration = Duration::from_secs(30);
 pub(super) const CHAT: &str =
     r#"{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}"#;
 
+const RESPONSES: &str = r#"{"model":"m","stream":true,"input":"hi"}"#;
+
 /// A server that plays this fault, and after it whole answers.
 pub(super) async fn serve(fault: &str) -> FaultServer {
     let script = Script::new(vec![Step::named(fault).unwrap()]).unwrap();
@@ -23,10 +25,12 @@ pub(super) async fn serve(fault: &str) -> FaultServer {
 
 /// A chat request whose connection ends with the answer.
 pub(super) fn request() -> String {
-    format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{CHAT}",
-        CHAT.len()
-    )
+    post("/v1/chat/completions", CHAT)
+}
+
+fn post(path: &str, body: &str) -> String {
+    let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+    format!("{head}content-length: {}\r\n\r\n{body}", body.len())
 }
 
 /// How a connection ended.
@@ -46,9 +50,18 @@ pub(super) struct Heard {
 
 /// Sends a chat request over plain TCP and reads to the end of the connection.
 pub(super) async fn hear(fault: &str) -> Heard {
+    hear_answer(fault, &request()).await
+}
+
+/// The same, asked in the words of Responses.
+pub(super) async fn hear_responses(fault: &str) -> Heard {
+    hear_answer(fault, &post("/v1/responses", RESPONSES)).await
+}
+
+async fn hear_answer(fault: &str, request: &str) -> Heard {
     let server = serve(fault).await;
     let mut tcp = TcpStream::connect(server.addr()).await.unwrap();
-    tcp.write_all(request().as_bytes()).await.unwrap();
+    tcp.write_all(request.as_bytes()).await.unwrap();
     let mut bytes = Vec::new();
     let end = timeout(HANG, tcp.read_to_end(&mut bytes)).await.expect("the server hangs");
     let end = match end {

@@ -1,6 +1,6 @@
 //! The bytes of server-sent events.
 
-use crate::client::{count, find, hear};
+use crate::client::{count, find, hear, hear_responses};
 
 #[tokio::test]
 async fn sse_cr_has_no_line_feed() {
@@ -63,4 +63,17 @@ async fn large_line_is_4_mib_long() {
     let data = hear("large_line").await.data();
     let longest = data.split(|byte| *byte == b'\n').map(<[u8]>::len).max().unwrap();
     assert_eq!(longest, 4 * 1024 * 1024 + 2);
+}
+
+#[tokio::test]
+async fn refusal_field_holds_the_text_in_no_other() {
+    let data = String::from_utf8(hear("refusal_field").await.data()).unwrap();
+    assert!(data.contains("\"delta\":{\"refusal\":\"café \"}"), "{data}");
+    assert!(!data.contains("\"delta\":{\"content\":"), "{data}");
+    let data = String::from_utf8(hear_responses("refusal_field").await.data()).unwrap();
+    for event in ["response.refusal.delta", "response.refusal.done"] {
+        assert!(data.contains(&format!("\"type\":\"{event}\"")), "{event}: {data}");
+    }
+    assert!(data.contains("\"refusal\":\"Le café"), "{data}");
+    assert!(!data.contains("output_text") && !data.contains("\"text\":\""), "{data}");
 }
