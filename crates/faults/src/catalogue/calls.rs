@@ -229,6 +229,13 @@ pub(super) const TABLE: &[Entry] = &[
     )
     .only(CHAT),
     fault(
+        "call_before_start",
+        Expected::stream("STREAM_FAILED"),
+        || call().edit_in(Api::Anthropic, Spot::FirstHolding("\"tool_use\""), Change::AfterNext),
+        "Sends the first piece of the arguments before the event that opens their call.",
+    )
+    .only(&[Api::Anthropic]),
+    fault(
         "call_at_end_only",
         Expected::NOTHING,
         || {

@@ -143,9 +143,9 @@ pub(super) const TABLE: &[Entry] = &[
         "delta_before_start",
         Expected::NOTHING,
         || {
-            Behaviour::whole().edit_in(Api::Anthropic, Spot::FirstHolding("content_block_start"), Change::AfterNext)
+            Behaviour::whole().text(COUNTED).edit_in(Api::Anthropic, Spot::FirstHolding("content_block_start"), Change::AfterNext)
         },
-        "Sends the first delta of a block before the event that opens it.",
+        "Sends the first delta of a block of text before the event that opens it.",
     )
     .only(&[Api::Anthropic]),
     fault(
