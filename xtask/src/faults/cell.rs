@@ -20,6 +20,10 @@ use super::{
 pub(super) const HEAVY: &[&str] =
     &["huge_line", "large_line", "answer_too_large", "error_body_huge", "comment_flood"];
 
+/// Faults whose verdict is that of a text: of a call in the same disorder nobody can
+/// know what it calls, so it is told anew.
+pub(super) const OF_TEXTS: &[&str] = &["delta_before_start"];
+
 /// One fault, in one situation.
 #[derive(Debug)]
 pub(crate) struct Cell {
@@ -87,6 +91,9 @@ impl When {
         let text = self.turn == Turn::Text;
         let always = self.strikes == Strikes::Always;
         if HEAVY.contains(&entry.name) && (!first || !text) {
+            return false;
+        }
+        if OF_TEXTS.contains(&entry.name) && !text {
             return false;
         }
         let fitting = match (own.says(), own.calls()) {

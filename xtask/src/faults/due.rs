@@ -22,6 +22,8 @@ pub(crate) struct Due {
     pub(crate) prompts: Vec<Ending>,
     /// Whether it never ends, so that it cannot be judged.
     pub(crate) endless: bool,
+    /// Steps that were dealt to connections no attempt waited for.
+    pub(crate) spare: usize,
 }
 
 /// One attempt, in the order of the session.
@@ -45,6 +47,8 @@ pub(crate) struct Attempt {
     /// What it says if it is whole, else what it was about to say.
     pub(crate) text: String,
     pub(crate) calls: Vec<Call>,
+    /// Everything else that it says: what it thinks, and its calls as they are sent.
+    pub(crate) also: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,47 +91,91 @@ impl Due {
         self.attempts.iter().filter(move |attempt| attempt.prompt == prompt)
     }
 
-    /// The attempts that meet a step of the script.
+    /// How many attempts end because a clock runs out.
+    pub(crate) fn expired(&self) -> usize {
+        let codes = self.attempts.iter().filter_map(|attempt| attempt.fails);
+        codes.filter(|failing| failing.code == "TIMEOUT").count()
+    }
+
+    /// How many steps of the script are dealt.
     pub(crate) fn dealt(&self) -> usize {
-        self.attempts.iter().filter(|attempt| attempt.dealt.is_some()).count()
+        self.spare + self.attempts.iter().filter(|attempt| attempt.dealt.is_some()).count()
     }
 }
 
-/// Every way in which `lost` requests can be sent on connections that the server has
-/// given up: chance decides which, and each costs a setup retry.
-pub(crate) fn ways(script: &Script, until: Until, lost: usize) -> Vec<Due> {
-    let mut ways = Vec::new();
-    explore(script, until, lost, &mut Vec::new(), &mut ways);
-    if ways.is_empty() {
-        ways.push(foretell(script, until, &[]));
-    }
-    ways
+/// What chance has decided, and not the client: which attempts are sent on connections
+/// that are dead already, by their place, and which steps that break a handshake meet a
+/// connection that the client's pool had opened for later, by their number.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Chance {
+    lost: Vec<usize>,
+    spare: Vec<usize>,
 }
 
-fn explore(
+/// The most connections for later that meet a broken handshake in one session.
+const MOST_SPARE: usize = 2;
+
+/// Every way in which a session can have gone that took so many attempts, of which the
+/// server dealt steps to so many: first those without, and then those with connections
+/// that were opened for later.
+pub(crate) fn ways(
     script: &Script,
     until: Until,
-    lost: usize,
-    chosen: &mut Vec<usize>,
-    ways: &mut Vec<Due>,
-) {
+    attempts: usize,
+    dealt: usize,
+) -> impl Iterator<Item = Due> {
+    let breaks =
+        |step: &Step| step.name().and_then(catalogue::find).is_some_and(strikes_in_handshake);
+    let steps = script.steps().iter().enumerate();
+    let handshakes: Vec<usize> =
+        steps.filter(|(_, step)| breaks(step)).map(|(index, _)| index + 1).collect();
+    let most = handshakes.len().min(MOST_SPARE);
+    (0..=most).flat_map(move |count| {
+        let lost = (attempts + count).saturating_sub(dealt);
+        let mut ways = Vec::new();
+        for spare in some_of(&handshakes, count) {
+            explore(script, until, lost, &mut Chance { lost: Vec::new(), spare }, &mut ways);
+        }
+        if ways.is_empty() && count == 0 {
+            ways.push(foretell(script, until, &Chance::default()));
+        }
+        ways
+    })
+}
+
+/// Every choice of so many of these.
+fn some_of(all: &[usize], count: usize) -> Vec<Vec<usize>> {
+    if count == 0 {
+        return vec![Vec::new()];
+    }
+    let mut choices = Vec::new();
+    for (at, first) in all.iter().enumerate() {
+        let rest = all.get(at + 1..).unwrap_or_default();
+        for mut choice in some_of(rest, count - 1) {
+            choice.insert(0, *first);
+            choices.push(choice);
+        }
+    }
+    choices
+}
+
+fn explore(script: &Script, until: Until, lost: usize, chosen: &mut Chance, ways: &mut Vec<Due>) {
     let due = foretell(script, until, chosen);
     if lost == 0 {
         ways.push(due);
         return;
     }
-    let after = chosen.last().map_or(0, |last| last + 1);
+    let after = chosen.lost.last().map_or(0, |last| last + 1);
     let may = |(at, attempt): (usize, &Attempt)| (at >= after && attempt.may_be_lost).then_some(at);
     for at in due.attempts.iter().enumerate().filter_map(may).collect::<Vec<_>>() {
-        chosen.push(at);
+        chosen.lost.push(at);
         explore(script, until, lost - 1, chosen, ways);
-        chosen.pop();
+        chosen.lost.pop();
     }
 }
 
-/// How the session goes if these attempts, by their place, are sent on dead
-/// connections.
-pub(crate) fn foretell(script: &Script, until: Until, lost: &[usize]) -> Due {
+/// How the session goes if this is what chance decides.
+pub(crate) fn foretell(script: &Script, until: Until, chance: &Chance) -> Due {
     let mut walk = Walk { script, dealt: 0, before: None, due: Due::default() };
     let enough = |walk: &Walk<'_>| match until {
         Until::Prompts(prompts) => walk.due.prompts.len() >= prompts,
@@ -135,7 +183,7 @@ pub(crate) fn foretell(script: &Script, until: Until, lost: &[usize]) -> Due {
         Until::Played => walk.dealt > script.steps().len(),
     };
     while !enough(&walk) && !walk.due.endless {
-        walk.prompt(lost);
+        walk.prompt(chance);
     }
     walk.due
 }
@@ -148,8 +196,16 @@ struct Walk<'a> {
     due: Due,
 }
 
-impl Walk<'_> {
-    fn prompt(&mut self, lost: &[usize]) {
+impl<'a> Walk<'a> {
+    /// The step that is dealt next: its number, itself, and its fault.
+    fn next(&self) -> (usize, Option<&'a Step>, Option<&'static Entry>) {
+        let steps = self.script.steps();
+        let next = (self.dealt + 1).min(steps.len());
+        let beat = steps.get(next - 1);
+        (next, beat, beat.and_then(|step| catalogue::find(step.name()?)))
+    }
+
+    fn prompt(&mut self, chance: &Chance) {
         let prompt = self.due.prompts.len();
         for step in 0.. {
             let mut purse = Purse::default();
@@ -159,7 +215,7 @@ impl Walk<'_> {
                     self.due.prompts.push(Ending::Completed(String::new()));
                     return;
                 }
-                let mut attempt = self.attempt(prompt, step, lost);
+                let mut attempt = self.attempt(prompt, step, chance);
                 let Some(failing) = attempt.fails else { break attempt };
                 attempt.retry = attempt.budget.and_then(|b| purse.pay(b, attempt.wish_ms));
                 let again = attempt.retry.is_some();
@@ -179,48 +235,57 @@ impl Walk<'_> {
     }
 
     /// The next attempt; whether a retry follows is still to be found out.
-    fn attempt(&mut self, prompt: usize, step: usize, lost: &[usize]) -> Attempt {
-        let steps = self.script.steps();
-        let next = (self.dealt + 1).min(steps.len());
-        let beat = steps.get(next - 1);
-        let entry = beat.and_then(|step| catalogue::find(step.name()?));
-        let in_handshake = entry.is_some_and(strikes_in_handshake);
+    fn attempt(&mut self, prompt: usize, step: usize, chance: &Chance) -> Attempt {
+        let (_, _, entry) = self.next();
+        let stands_before = entry.is_some_and(strikes_in_handshake);
         let place = self.due.attempts.len();
         let gave_up = self.before.is_some_and(gives_up_connections);
         let mut attempt = Attempt {
             prompt,
             step,
-            dealt: Some(next),
-            in_handshake,
-            may_be_lost: gave_up || in_handshake && self.before.is_some(),
+            dealt: None,
+            in_handshake: false,
+            may_be_lost: gave_up || stands_before && self.before.is_some(),
             fails: None,
             retry: None,
             budget: None,
             wish_ms: None,
             text: String::new(),
             calls: Vec::new(),
+            also: String::new(),
         };
-        if attempt.may_be_lost && lost.contains(&place) {
+        if attempt.may_be_lost && chance.lost.contains(&place) {
             let failing = Failing { code: "NETWORK_ERROR", phase: "request" };
-            attempt.dealt = None;
-            attempt.in_handshake = false;
             attempt.fails = Some(failing);
             attempt.budget = Some("setup");
             // The next one gets a fresh connection.
             self.before = None;
             return attempt;
         }
+        while chance.spare.contains(&(self.dealt + 1)) {
+            self.dealt += 1;
+            self.due.spare += 1;
+        }
+        let (next, beat, entry) = self.next();
+        attempt.dealt = Some(next);
+        attempt.in_handshake = entry.is_some_and(strikes_in_handshake);
         self.dealt += 1;
         self.before = entry;
         let (Some(beat), Some(entry)) = (beat, entry) else { return attempt };
         if entry.behaviour().carries_content() {
-            attempt.text = beat.answer();
+            attempt.text = entry.heard.map_or_else(|| beat.answer(), str::to_owned);
             let call = |call: &ToolCall| Call {
                 name: call.name().to_owned(),
                 arguments: serde_json::from_str(call.arguments()).unwrap_or(Value::Null),
                 refused: entry.expected.tool,
             };
-            attempt.calls = beat.answer_calls().iter().map(call).collect();
+            let calls = beat.answer_calls();
+            attempt.also = beat.answer_reasoning().unwrap_or_default();
+            for call in &calls {
+                attempt.also.push(' ');
+                attempt.also.push_str(call.arguments());
+            }
+            attempt.calls = calls.iter().map(call).collect();
         }
         let expected = entry.expected;
         let (Some(code), Some(phase)) = (expected.code, expected.phase) else {
@@ -303,7 +368,7 @@ mod tests {
     }
 
     fn due(steps: Vec<Step>) -> Due {
-        foretell(&Script::new(steps).unwrap(), Until::Played, &[])
+        foretell(&Script::new(steps).unwrap(), Until::Played, &Chance::default())
     }
 
     #[test]
@@ -352,12 +417,22 @@ mod tests {
         ]);
         let script = script.unwrap();
         let until = Until::Prompts(3);
-        assert_eq!(ways(&script, until, 0).len(), 1);
-        let lost: Vec<usize> = ways(&script, until, 1)
-            .iter()
+        assert_eq!(ways(&script, until, 3, 3).count(), 1);
+        let lost: Vec<usize> = ways(&script, until, 4, 3)
             .filter_map(|due| due.attempts.iter().position(|attempt| attempt.dealt.is_none()))
             .collect();
         assert_eq!(lost, [1, 2]);
+    }
+
+    #[test]
+    fn a_broken_handshake_may_meet_a_connection_that_was_opened_for_later() {
+        let steps = vec![named("tls_alert"), named("whole").text("ok")];
+        let script = Script::new(steps).unwrap();
+        let prompts = |due: Due| (due.prompts.len(), due.spare, due.dealt());
+        let seen: Vec<_> = ways(&script, Until::Played, 3, 3).map(prompts).collect();
+        assert_eq!(seen, [(3, 0, 3)], "the first fails, or a request is lost for each spare one");
+        let seen: Vec<_> = ways(&script, Until::Played, 2, 3).map(prompts).collect();
+        assert_eq!(seen, [(3, 0, 3), (2, 1, 3)]);
     }
 
     #[test]

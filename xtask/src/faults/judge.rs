@@ -20,12 +20,17 @@ pub(crate) fn complaints(part: &Part, seen: &Seen) -> Vec<String> {
 /// between several ways, it is the one with the fewest complaints.
 pub(crate) fn against(part: &Part, seen: &Seen) -> (Due, Vec<String>) {
     let attempts: usize = seen.prompts.iter().map(Told::attempts).sum();
-    let lost = attempts.saturating_sub(seen.dealt);
-    let judged = due::ways(&part.script, part.until, lost).into_iter().map(|due| {
+    let mut best: Option<(Due, Vec<String>)> = None;
+    for due in due::ways(&part.script, part.until, attempts, seen.dealt) {
         let complaints = on_the_way(part, &due, seen);
-        (due, complaints)
-    });
-    judged.min_by_key(|(_, complaints)| complaints.len()).unwrap_or_default()
+        if complaints.is_empty() {
+            return (due, complaints);
+        }
+        if best.as_ref().is_none_or(|(_, fewest)| complaints.len() < fewest.len()) {
+            best = Some((due, complaints));
+        }
+    }
+    best.unwrap_or_default()
 }
 
 fn on_the_way(part: &Part, due: &Due, seen: &Seen) -> Vec<String> {

@@ -14,7 +14,7 @@ use super::{
 use crate::counts::Tally;
 
 /// A cell that takes longer hangs. Generous, so that a busy machine is no fault.
-const HUNG: Duration = Duration::from_secs(60);
+const HUNG: Duration = Duration::from_secs(180);
 
 /// One cell, played and judged.
 #[derive(Debug)]

@@ -102,6 +102,15 @@ impl Told {
 }
 
 impl Seen {
+    /// How many attempts ended because a clock had run out.
+    pub(crate) fn expired(&self) -> usize {
+        let events = self.prompts.iter().flat_map(|told| &told.events);
+        let ends = events.filter(|event| matches!(kind_of(event), "retry_scheduled" | "error"));
+        let code =
+            |event: &&Value| event.pointer("/failure/code").is_some_and(|it| it == "TIMEOUT");
+        ends.filter(code).count()
+    }
+
     /// The failure of the first attempt that failed.
     pub(crate) fn first_failure(&self) -> Option<&Value> {
         let mut events = self.prompts.iter().flat_map(|told| &told.events);
@@ -111,7 +120,7 @@ impl Seen {
 
 /// Plays a session, one prompt after another.
 pub(crate) async fn play(part: &Part, plant: Option<Plant>) -> Result<Seen> {
-    let due = due::foretell(&part.script, part.until, &[]);
+    let due = due::foretell(&part.script, part.until, &due::Chance::default());
     if due.endless {
         bail!("the script never ends: let its last step answer with text and call no tool");
     }

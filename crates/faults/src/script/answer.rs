@@ -24,6 +24,11 @@ impl Step {
         self.content().tool_calls
     }
 
+    /// What a whole answer of this step thinks before it speaks, if it does.
+    pub fn answer_reasoning(&self) -> Option<String> {
+        self.content().reasoning
+    }
+
     /// Whether its behaviour finds in this answer, as this API says it, what it changes.
     pub fn strikes_in(&self, api: Api) -> bool {
         let behaviour = self.behaviour();

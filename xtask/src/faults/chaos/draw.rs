@@ -9,7 +9,7 @@ use turnbuckle_faults::{
 };
 
 use super::super::{
-    cell::{self, HEAVY},
+    cell::{self, HEAVY, OF_TEXTS},
     dialect::Dialect,
     stage::{NOTES, Part, Until},
     words,
@@ -116,7 +116,8 @@ fn step(
     if own.carries_content() && !own.says() {
         let said = if harmless { words::kept(chance) } else { words::lost(chance) };
         let said = text(place, &said);
-        step = match chance.u8(0..10) {
+        let kind = if OF_TEXTS.contains(&entry.name) { 9 } else { chance.u8(0..10) };
+        step = match kind {
             0 | 1 => {
                 let file = format!("file-{place}.txt");
                 step.tool_call("Write", &json!({"path": file, "content": said}))

@@ -45,7 +45,7 @@ fn counts(session: &Session<'_>) -> Vec<String> {
     let steps: Vec<usize> = seen.requests.iter().filter_map(|request| request.step).collect();
     let wanted = due.attempts.iter().filter(|attempt| !attempt.in_handshake);
     let wanted: Vec<usize> = wanted.filter_map(|attempt| attempt.dealt).collect();
-    let most = due.attempts.len();
+    let most = due.attempts.len() + due.spare;
     let (connections, left) = seen.connections;
     [
         unless(dealt == documented, || {
@@ -113,16 +113,9 @@ fn history(session: &Session<'_>) -> Vec<String> {
 /// No word of a failed answer, and no wording of a failure, is in any request.
 fn lost_words(session: &Session<'_>) -> Vec<String> {
     let (mut kept, mut lost) = (BTreeSet::new(), BTreeSet::new());
-    let arguments: Vec<(&Attempt, String)> = session
-        .due
-        .attempts
-        .iter()
-        .flat_map(|attempt| attempt.calls.iter().map(move |call| (attempt, call)))
-        .map(|(attempt, call)| (attempt, call.arguments.to_string()))
-        .collect();
-    let texts = session.due.attempts.iter().map(|attempt| (attempt, &attempt.text));
-    for (attempt, text) in texts.chain(arguments.iter().map(|(attempt, text)| (*attempt, text))) {
-        let words = words::of(text).filter(|word| word.len() > 3);
+    for attempt in &session.due.attempts {
+        let said = words::of(&attempt.text).chain(words::of(&attempt.also));
+        let words = said.filter(|word| word.len() > 3);
         if attempt.fails.is_none() { kept.extend(words) } else { lost.extend(words) }
     }
     // What stands in the first request was there before anything failed.
