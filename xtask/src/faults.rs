@@ -67,6 +67,9 @@ pub(crate) struct Args {
     /// Writes the matrix, and the log of every cell, into this one page.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Writes down the way that each cell took, so that another one is seen the next time.
+    #[arg(long)]
+    accept: bool,
     #[command(flatten)]
     chaos: chaos::ChaosArgs,
 }
@@ -127,6 +130,18 @@ fn matrix(args: &Args) -> Result<ExitCode> {
         tell(&format_args!("{}\n{}", sums.line(), sum.line()));
         if args.json {
             say(sums.json());
+        }
+        let all = args.only.is_none() && args.dialect.is_none();
+        let differences = paths::compare(&rows, args.accept, all)?;
+        differences
+            .changed
+            .iter()
+            .for_each(|changed| tell(&format_args!("another way: {changed}")));
+        if differences.new > 0 && !args.accept {
+            tell(&format_args!("{} cells had no way so far: --accept notes it", differences.new));
+        }
+        if !args.accept {
+            failed += u64::try_from(differences.changed.len()).unwrap_or(u64::MAX);
         }
         if let Some(path) = &args.html {
             fs::write(path, page::html(sums, &page, &sentences()))

@@ -319,7 +319,7 @@ mod tests {
 
     #[test]
     fn any_seed_gives_every_cell_a_script() {
-        for seed in (0..20).chain([u64::MAX]) {
+        for seed in [0, 7, u64::MAX] {
             let choice = Choice { only: None, dialect: None, thin: false, seed };
             let Cells { cells, without_script } = cells(choice);
             assert!(cells.len() > 8 * catalogue::all().len(), "{seed}: {}", cells.len());
