@@ -169,7 +169,7 @@ async fn judged(part: &Part, plant: Option<Plant>) -> (Option<Seen>, Vec<String>
         complaints.extend(found);
         let clock = !complaints.is_empty()
             && stage::waits_for_a_clock(&part.script)
-            && seen.expired() > due.expired();
+            && ["request", "stream"].into_iter().any(|it| seen.expired(it) > due.expired(it));
         if !clock || busy == MOST_BUSY {
             return (Some(seen), complaints);
         }

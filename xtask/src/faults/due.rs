@@ -91,10 +91,10 @@ impl Due {
         self.attempts.iter().filter(move |attempt| attempt.prompt == prompt)
     }
 
-    /// How many attempts end because a clock runs out.
-    pub(crate) fn expired(&self) -> usize {
-        let codes = self.attempts.iter().filter_map(|attempt| attempt.fails);
-        codes.filter(|failing| failing.code == "TIMEOUT").count()
+    /// How many attempts end in this phase because a clock runs out.
+    pub(crate) fn expired(&self, phase: &str) -> usize {
+        let failing = self.attempts.iter().filter_map(|attempt| attempt.fails);
+        failing.filter(|it| it.code == "TIMEOUT" && it.phase == phase).count()
     }
 
     /// How many steps of the script are dealt.

@@ -102,13 +102,17 @@ impl Told {
 }
 
 impl Seen {
-    /// How many attempts ended because a clock had run out.
-    pub(crate) fn expired(&self) -> usize {
+    /// How many attempts ended in this phase because a clock had run out.
+    pub(crate) fn expired(&self, phase: &str) -> usize {
         let events = self.prompts.iter().flat_map(|told| &told.events);
         let ends = events.filter(|event| matches!(kind_of(event), "retry_scheduled" | "error"));
-        let code =
-            |event: &&Value| event.pointer("/failure/code").is_some_and(|it| it == "TIMEOUT");
-        ends.filter(code).count()
+        let is = |event: &Value, pointer, word: &str| {
+            event.pointer(pointer).and_then(Value::as_str) == Some(word)
+        };
+        let timeout = |event: &&Value| {
+            is(event, "/failure/code", "TIMEOUT") && is(event, "/failure/details/phase", phase)
+        };
+        ends.filter(timeout).count()
     }
 
     /// The failure of the first attempt that failed.
