@@ -37,8 +37,9 @@ const SHORT: Duration = Duration::from_millis(2500);
 /// More prompts than any script makes that ends.
 const MOST_PROMPTS: usize = 60;
 
-/// How long the end of the last exchange may take to reach the server's record.
-const SETTLED: Duration = Duration::from_secs(10);
+/// How long the end of the last exchange may take to reach the server's record. A pool
+/// that was dropped goes on to connect for the 20 s of its clock.
+const SETTLED: Duration = Duration::from_secs(30);
 
 /// What is played.
 #[derive(Debug, Clone)]
