@@ -4,7 +4,7 @@
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ShippedScript {
-    /// Its name, for [`Script::named`].
+    /// Its name, for [`Script::named`](crate::Script::named).
     pub name: &'static str,
     /// What it plays, in one sentence.
     pub sentence: &'static str,
