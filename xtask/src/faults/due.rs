@@ -219,6 +219,11 @@ impl<'a> Walk<'a> {
                 let Some(failing) = attempt.fails else { break attempt };
                 attempt.retry = attempt.budget.and_then(|b| purse.pay(b, attempt.wish_ms));
                 let again = attempt.retry.is_some();
+                if again && attempt.dealt.is_none() {
+                    // A retry gets a fresh connection; the next prompt, where nothing paid
+                    // for one, may get another that is dead.
+                    self.before = None;
+                }
                 self.due.attempts.push(attempt);
                 if !again {
                     self.due.prompts.push(Ending::Failed(failing));
@@ -258,8 +263,6 @@ impl<'a> Walk<'a> {
             let failing = Failing { code: "NETWORK_ERROR", phase: "request" };
             attempt.fails = Some(failing);
             attempt.budget = Some("setup");
-            // The next one gets a fresh connection.
-            self.before = None;
             return attempt;
         }
         while chance.spare.contains(&(self.dealt + 1)) {
@@ -422,6 +425,18 @@ mod tests {
             .filter_map(|due| due.attempts.iter().position(|attempt| attempt.dealt.is_none()))
             .collect();
         assert_eq!(lost, [1, 2]);
+    }
+
+    #[test]
+    fn a_prompt_that_ended_by_a_dead_connection_may_leave_another_one_behind() {
+        let script =
+            Script::new(vec![named("server_error"), named("tls_alert"), named("whole").text("ok")]);
+        let script = script.unwrap();
+        // The purse is empty after the first loss, so that no fresh connection follows it.
+        let twice = ways(&script, Until::Played, 6, 4)
+            .map(|due| due.attempts.iter().map(|a| a.dealt.is_none()).collect::<Vec<_>>())
+            .collect::<Vec<_>>();
+        assert_eq!(twice, [[false, true, true, false, false, false]]);
     }
 
     #[test]
