@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result};
 use turnbuckle_diagnostics::Redactor;
 use turnbuckle_providers::{
-    Clocks, Provider,
+    AdapterBuilder, AdapterOptions, Clocks, Provider,
     anthropic::Anthropic,
     gemini::Gemini,
     openai_chat::OpenAiChat,
@@ -32,44 +32,21 @@ pub(crate) fn provider(client: Client<'_>) -> Result<Arc<dyn Provider>> {
     if let Some(authority) = client.authority {
         transport = transport.root_certificates_pem(authority);
     }
-    let transport = transport.build().context("cannot set up the transport")?;
-    let transport: Arc<dyn HttpTransport> = Arc::new(transport);
+    let transport = Arc::new(transport.build().context("cannot set up the transport")?);
+    match client.dialect {
+        Dialect::Chat => adapter(OpenAiChat::builder(&client.url), client, transport),
+        Dialect::Responses => adapter(OpenAiResponses::builder(), client, transport),
+        Dialect::Anthropic => adapter(Anthropic::builder(), client, transport),
+        Dialect::Gemini => adapter(Gemini::builder(), client, transport),
+    }
+}
+
+fn adapter<O: AdapterOptions>(
+    builder: AdapterBuilder<O>,
+    client: Client<'_>,
+    transport: Arc<dyn HttpTransport>,
+) -> Result<Arc<dyn Provider>> {
     let Client { url, key, clocks, redactor, .. } = client;
-    Ok(match client.dialect {
-        Dialect::Chat => Arc::new(
-            OpenAiChat::builder(url)
-                .api_key(key)
-                .clocks(clocks)
-                .transport(transport)
-                .redactor(redactor)
-                .build()?,
-        ),
-        Dialect::Responses => Arc::new(
-            OpenAiResponses::builder()
-                .base_url(url)
-                .api_key(key)
-                .clocks(clocks)
-                .transport(transport)
-                .redactor(redactor)
-                .build()?,
-        ),
-        Dialect::Anthropic => Arc::new(
-            Anthropic::builder()
-                .base_url(url)
-                .api_key(key)
-                .clocks(clocks)
-                .transport(transport)
-                .redactor(redactor)
-                .build()?,
-        ),
-        Dialect::Gemini => Arc::new(
-            Gemini::builder()
-                .base_url(url)
-                .api_key(key)
-                .clocks(clocks)
-                .transport(transport)
-                .redactor(redactor)
-                .build()?,
-        ),
-    })
+    let builder = builder.base_url(url).api_key(key).clocks(clocks).transport(transport);
+    Ok(Arc::new(builder.redactor(redactor).build()?))
 }
